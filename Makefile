@@ -7,6 +7,7 @@
 #   make test             every test, with and without sanitizers
 #   make golden-update    write the expected output of the golden tests anew
 #   make docs-update      write anew what the documents show of the command and of toll.h
+#   make picture          draw the pictures of README.md anew, from what toll prints and a report
 #   make abi-update       store the ABI of the library anew (after a change of toll.h)
 #   make test-fresh       make demo and make test in a bare Debian, as root and as a user; WHO=root for one
 #   make bench            a table of ratios; N=100 for one size of tree, ONLY=floor for one part
@@ -61,6 +62,10 @@ golden-update: everything
 
 docs-update: everything
 	@tools/refresh-docs $(B)
+
+picture: everything
+	@tools/terminal-picture -b $(B)
+	@tools/report-picture -b $(B)
 
 abi-update: everything
 	@tools/abi --update $(B)
@@ -133,5 +138,5 @@ bootstrap-build:
 bootstrap-wheel:
 	@tools/bootstrap --wheel
 
-.PHONY: all everything configured demo check test test-fresh golden-update docs-update abi-update bench \
+.PHONY: all everything configured demo check test test-fresh golden-update docs-update picture abi-update bench \
 	wheel fuzz check-style install may-install uninstall clean help bootstrap bootstrap-build bootstrap-wheel

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A callback for each sample. It runs on a thread of its own: one that takes its time delays
- * neither the program nor a sample, it misses frames, and is told how many.
+ * A callback for each sample, on a thread of its own. A slow callback delays neither the program
+ * nor a sample; it misses frames and gets their number.
  *
  *   frames [MILLISECONDS that the callback takes] */
 #include <toll.h>
@@ -22,11 +22,11 @@ static void on_frame(void *arg, const struct toll_frame *frame)
     double rss;
     toll_frame_get(frame, "target_memory_rss_bytes", &rss);
     w->calls++;
-    w->dropped = frame->dropped; /* seen, but this function was not there to take them */
-    w->missed = frame->missed;   /* due, but the machine was too busy to take them */
+    w->dropped = frame->dropped; /* taken, but the callback was too slow */
+    w->missed = frame->missed;   /* due, but the machine was too busy */
     w->last_number = frame->number;
     toll_frame_get(frame, "target_cpu_seconds", &w->cpu_seconds);
-    if (rss > w->rss_peak_bytes) /* never true of NAN, which is what is not known */
+    if (rss > w->rss_peak_bytes) /* false for NAN, an unknown value */
         w->rss_peak_bytes = rss;
     if (frame->last)
         puts("this was the last frame");
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         .interval_ns = 2000000,
         .frame = on_frame,
         .frame_arg = &watcher,
-        .frames_kept = 8, /* that wait while the callback is busy */
+        .frames_kept = 8, /* queued while the callback is busy */
     };
     struct toll_target self = {.size = sizeof self};
     struct toll_tracker *t = NULL;
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
         return 1;
     }
     work();
-    toll_tracker_finish(t, NULL); /* comes back when the callback has had the last frame */
+    toll_tracker_finish(t, NULL); /* returns after the callback for the last frame */
     toll_tracker_free(t);
 
     printf("frames %lu\n", watcher.last_number + 1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A program that measures nothing itself, and only says what it is doing. Under `toll run` the
- * phases, events and gauges stand in the record; without it nobody listens, and a mark costs next
- * to nothing.
+ * A program that only sends marks. Under `toll run`, its phases, events and gauges are in the
+ * record; otherwise a mark does nothing and costs next to nothing.
  *
  *   toll run -o run.jsonl -- ./marks_only */
 #include <toll.h>
@@ -10,7 +9,7 @@
 
 enum { STEPS = 3 };
 
-/* Some work whose result gets better and better. */
+/* Work whose result improves with each step. */
 static double train(int step)
 {
     volatile double loss = 1;
@@ -23,7 +22,7 @@ int main(void)
 {
     static const char *const settings[] = {"steps=3", "rate=1e-7", NULL};
     int r = toll_mark_event(NULL, "settings", settings);
-    printf("%s\n", r == 0 ? "somebody listens" : "nobody listens");
+    printf("%s\n", r == 0 ? "toll is listening" : "no listener");
 
     toll_mark_phase_begin(NULL, "train");
     for (int step = 0; step < STEPS; step++) {

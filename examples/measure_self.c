@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A program that measures itself: a thread of the library samples in the background, the program
- * says which phase it is in, and prints at the end what it came to.
+ * A program that measures itself: a thread of the library takes samples, the program marks its
+ * phases, and prints the figures at the end.
  *
  *   measure_self [SUMMARY.json] */
 #include <toll.h>
@@ -11,7 +11,7 @@
 
 enum { BYTES = 64 << 20, ROUNDS = 5 };
 
-/* Memory that was not there before. */
+/* Allocates and touches memory. */
 static unsigned char *load(void)
 {
     unsigned char *data = malloc(BYTES);
@@ -20,7 +20,7 @@ static unsigned char *load(void)
     return data;
 }
 
-/* CPU time and nothing else. */
+/* Uses CPU time only. */
 static unsigned long compute(const unsigned char *data)
 {
     unsigned long sum = 0;
@@ -35,8 +35,7 @@ static void print_figure(struct toll_tracker *t, const char *name)
     struct toll_figure f = {.size = sizeof f};
     if (toll_tracker_figure(t, name, &f) < 0)
         return;
-    /* A counter has a total, a gauge a peak. What is not known is NAN, and is never printed as 0.
-     */
+    /* A counter has a total, a gauge a peak. An unknown value is NAN, never 0. */
     double value = f.total == f.total ? f.total : f.max;
     printf("%s %.15g (%s)\n", name, value, f.quality_word);
 }
@@ -54,7 +53,7 @@ int main(int argc, char **argv)
         toll_tracker_start(t, &e) < 0) {
         fprintf(stderr, "measure_self: not measured: %s\n", e.message);
         toll_tracker_free(t);
-        t = NULL; /* the program itself goes on: marks then go to a `toll run` around it, if any */
+        t = NULL; /* the program continues: marks then go to a `toll run` around it, if any */
     }
 
     toll_mark_phase_begin(t, "load");
@@ -72,7 +71,7 @@ int main(int argc, char **argv)
         toll_tracker_finish(t, NULL); /* the last sample; the summary goes to the output */
         print_figure(t, "target_cpu_seconds");
         print_figure(t, "target_memory_rss_bytes");
-        print_figure(t, "self_cpu_seconds"); /* what measuring took, left out of the first */
+        print_figure(t, "self_cpu_seconds"); /* the cost of measuring, not in the first */
         toll_tracker_free(t);
     }
     return 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A figure that only the program knows, beside those of the kernel: how much of an allocator's
- * memory is in use. It stands in the record at the time it was said, and in the summary with its
- * minimum, mean and maximum.
+ * A value of the program's own, beside those of the kernel: the memory in use by an allocator. The
+ * record has it with its time, the summary its minimum, mean and maximum.
  *
  *   own_gauge RECORD.jsonl */
 #include <toll.h>
@@ -9,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* An allocator that gives memory back all at once. */
+/* An allocator that frees everything at once. */
 struct pool {
     char *memory;
     size_t used, peak, capacity;
@@ -25,7 +24,7 @@ static void *pool_take(struct pool *p, size_t bytes)
     return taken;
 }
 
-/* One piece of work; the gauge says what it needed. */
+/* One phase of work; the gauge reports the memory it needed. */
 static void run_phase(struct toll_tracker *t, struct pool *p, const char *name, size_t chunks)
 {
     toll_mark_phase_begin(t, name);

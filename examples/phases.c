@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What each phase of a program used, its own figures and the energy of the run, read without
- * parsing a report.
+ * Figures of the phases of a program, its gauges and the energy of the run, without parsing a
+ * report.
  *
  *   phases */
 #include <toll.h>
@@ -47,7 +47,7 @@ int main(void)
         printf("gauge %s last %.9g max %.9g\n", gauge.name, gauge.last, gauge.max);
     struct toll_energy energy = TOLL_INIT(toll_energy);
     if (toll_tracker_energy(t, &energy) == 0)
-        printf("energy %.9g J\n", energy.total_joules); /* nan: not known here */
+        printf("energy %.9g J\n", energy.total_joules); /* nan: unknown */
     toll_tracker_free(t);
     return 0;
 }

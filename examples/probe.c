@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Look at the same process again and again: files stay open in between, nothing runs while nobody
- * asks. For a loop that wakes anyway, such as a supervisor's or a game's.
+ * Repeated readings of a process: files stay open in between, and nothing runs in the background.
+ * For programs with a loop of their own, such as a supervisor or a game.
  *
  *   probe PID TIMES MILLISECONDS */
 #include <toll.h>
@@ -20,10 +20,10 @@ int main(int argc, char **argv)
     struct toll_target target = {.size = sizeof target, .id = atoi(argv[1])};
     struct toll_options options = {
         .size = sizeof options,
-        .metrics = "cpu_seconds,memory_rss_bytes", /* what is not asked for is not read */
+        .metrics = "cpu_seconds,memory_rss_bytes", /* other metrics are not read */
         .processes = TOLL_PROCESSES_NONE,
     };
-    /* Names are looked up once; a misspelt one is a negative number. */
+    /* Resolve names once; a misspelt one is a negative number. */
     int cpu = toll_metric_find("target", "cpu_seconds");
     int rss = toll_metric_find("target", "memory_rss_bytes");
     struct toll_probe *probe;
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     }
     toll_probe_free(probe);
     if (r == -ESRCH)
-        puts("it has ended");
+        puts("process has ended");
     else if (r < 0)
         fprintf(stderr, "probe: %s\n", strerror(-r));
     return r < 0 && r != -ESRCH;

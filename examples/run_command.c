@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Start a command, measure it with all it starts, pass its exit status on. No thread is started:
- * the tracker's descriptor fits into any loop around poll(2).
+ * Start a command, measure it with its descendants, and exit with its exit status. No thread is
+ * started: the tracker's descriptor works with any poll(2) loop.
  *
  *   run_command COMMAND [ARGUMENT…] */
 #include <toll.h>
@@ -15,7 +15,7 @@ static void on_note(void *arg, const char *sentence)
     fprintf(stderr, "run_command: %s\n", sentence);
 }
 
-/* Until the command has ended. */
+/* Runs until the command has ended. */
 static int measure(struct toll_tracker *t)
 {
     struct pollfd ready = {.fd = toll_tracker_fd(t), .events = POLLIN};
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
         return launch.exec_errno == ENOENT ? 127 : launch.exec_errno ? 126 : 125;
     }
     if (measure(t) < 0)
-        fprintf(stderr, "run_command: the measuring failed\n");
+        fprintf(stderr, "run_command: measuring failed\n");
     toll_tracker_finish(t, &end); /* the summary goes to stderr */
     print_figure(t, "target_cpu_seconds");
     print_figure(t, "target_io_written_bytes");

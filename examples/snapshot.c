@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One look: what something has used since it began, and has now.
+ * One reading: what a target has used since it started, and its current values.
  *
  *   snapshot process PID | tree PID | group PGID | cgroup /PATH | machine */
 #include <toll.h>
@@ -15,7 +15,7 @@ static void print_target(const struct toll_frame *frame)
                                         "target_processes"};
     double value;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (toll_frame_get(frame, names[i], &value) == 0 && !isnan(value)) /* NAN: not known */
+        if (toll_frame_get(frame, names[i], &value) == 0 && !isnan(value)) /* NAN: unknown */
             printf("%s %.15g\n", names[i], value);
     for (size_t i = 0; i < frame->row_count; i++) {
         const struct toll_row *row = toll_frame_row(frame, i);
@@ -25,7 +25,7 @@ static void print_target(const struct toll_frame *frame)
     }
 }
 
-/* Everything there is, by walking over it. */
+/* Prints every value of every row. */
 static void print_machine(const struct toll_frame *frame)
 {
     const struct toll_metric *metric;

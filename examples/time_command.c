@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The shortest way to measure a command: run it, wait for it, print what it used.
+ * The shortest way to measure a command: run it, wait for it, print its usage.
  *
  *   time_command COMMAND [ARGUMENT…] */
 #include <toll.h>
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "time_command: %s\n", e.message);
         return 125;
     }
-    /* A value that is not known is printed as nan, never as 0. */
+    /* An unknown value is printed as nan, never as 0. */
     fprintf(stderr, "wall_seconds %.15g\n", s.wall_seconds);
     fprintf(stderr, "target_cpu_seconds %.15g (%s)\n", s.cpu_seconds,
             toll_quality_word(s.cpu_quality));

@@ -145,6 +145,11 @@ const struct toll_metric *toll_metric_at(size_t i);
  * entity "process"; "target" means the same. -ENOENT: there is no such metric. */
 int toll_metric_find(const char *entity, const char *name);
 
+/* A number as the summary for people shows it: "4m 31s" for 271 seconds, "1.82 GiB", "23.5 %",
+ * "1,234"; "unknown" for NAN. unit: as in struct toll_metric. Writes at most size bytes and returns
+ * the full length, as snprintf does. 0: there is no such unit. */
+size_t toll_number_text(double number, const char *unit, char *buf, size_t size);
+
 /* ---- Settings ------------------------------------------------------------------------------ */
 
 /* When the proportional set size (PSS) is read. Reading it takes milliseconds per gigabyte and
@@ -245,6 +250,14 @@ enum {
     TOLL_OUTPUT_VERBOSE = 1 << 1, /* every figure, including zero and unknown ones */
     TOLL_OUTPUT_ASCII = 1 << 2,   /* no other characters, for a terminal without UTF-8 */
     TOLL_OUTPUT_HINTS = 1 << 3,   /* options of the toll command that show or keep more */
+    TOLL_OUTPUT_BYTES = 1 << 4,   /* sizes in plain bytes */
+    TOLL_OUTPUT_SI = 1 << 5,      /* sizes in kB, MB, …: powers of 1000, not of 1024 */
+};
+
+/* Flags of a file. */
+enum {
+    TOLL_OUTPUT_APPEND = 1 << 6, /* add the run to a file that exists, such as a record; not for
+                                    formats that hold one run */
 };
 
 /* Where to write, and in which format. Series (csv, jsonl, lines, …) are written during the run,
@@ -361,6 +374,44 @@ int toll_frame_get(const struct toll_frame *frame, const char *name, double *ret
 
 /* Accepts NULL. */
 void toll_frame_free(struct toll_frame *frame);
+
+/* The frame as bytes, for another process, a file or another machine. The caller frees *ret with
+ * free(). */
+int toll_frame_pack(const struct toll_frame *frame, void **ret, size_t *ret_size);
+
+/* A frame from such bytes; the caller frees it. Metrics that this version of toll does not have are
+ * left out. Any bytes are safe: -EBADMSG when they are not a frame or are damaged, -EOPNOTSUPP when
+ * a newer version packed them. */
+int toll_frame_unpack(struct toll_frame **ret, const void *bytes, size_t size,
+                      struct toll_error *e);
+
+/* A chart of the figures of frames. */
+struct toll_chart {
+    size_t size;
+    const char *name;  /* "cpu" */
+    const char *title; /* "CPU" */
+    const char *about; /* "cores in use" */
+};
+
+/* The i-th chart that can be drawn. -ENOENT after the last. */
+int toll_chart_at(size_t i, struct toll_chart *ret);
+
+/* How frames are drawn. Zero is the default of every field. */
+struct toll_drawing {
+    size_t size;
+    const char *charts;   /* comma-separated names; NULL: the first two with figures, which are CPU
+                             and   memory unless only the machine was measured */
+    const char *format;   /* "svg" (NULL), a document; or "json", the curves as numbers */
+    double cores_allowed; /* drawn as a line; 0: none */
+    double memory_limit_bytes; /* the same */
+};
+
+/* Draw frames of one run, in their order, over the time since its start. However many there are, a
+ * curve has at most 800 columns, each with the mean, the smallest and the largest value. Charts
+ * without figures are left out. how may be NULL; the caller frees *ret with free(). -EINVAL: an
+ * unknown chart or format. */
+int toll_frames_draw(const struct toll_frame *const *frames, size_t count,
+                     const struct toll_drawing *how, char **ret, struct toll_error *e);
 
 /* ---- A tracker ----------------------------------------------------------------------------- */
 
@@ -512,7 +563,9 @@ struct toll_summary {
     double cpu_seconds; /* user and system */
     double cpu_user_seconds;
     double cpu_system_seconds;
-    double memory_peak_bytes; /* largest resident size of all processes together */
+    double memory_peak_bytes; /* largest resident size of all processes together, or of the largest
+                                 process where samples missed its peak; NAN for a command that ended
+                                 within some milliseconds */
     double io_read_bytes;
     double io_written_bytes;
     double processes_started;
@@ -724,13 +777,173 @@ struct toll_run {
     const struct toll_end *end; /* how it ended, and how long it took */
     uint64_t start_ns;          /* since 1970 */
     uint64_t samples;
-    bool cut_short; /* the record lacks its end */
+    bool cut_short;      /* the record lacks its end */
+    bool may_be_running; /* with cut_short: whether it is still measured is not known here */
+    const struct toll_summary *summary; /* what it used; without its end, up to the last sample */
 };
 
 /* Call back with each run of a record, in order. The run is borrowed for the call. Values that look
  * like secrets are replaced by ***. */
 int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_run *run),
                      void *arg, struct toll_error *e);
+
+/* ---- Repeated runs ------------------------------------------------------------------------- */
+
+/* Runs of one command, or of one with several parameters: mean, deviation, range and outliers. */
+struct toll_repeats;
+
+/* The caller frees it. */
+int toll_repeats_new(struct toll_repeats **ret, struct toll_error *e);
+
+/* Add a run, after toll_tracker_finish; the tracker is not needed afterwards. Runs of the same
+ * command with the same parameters belong together. parameters: "name=value", NULL-terminated; may
+ * be NULL. */
+int toll_repeats_add(struct toll_repeats *r, struct toll_tracker *t, const char *const *parameters,
+                     struct toll_error *e);
+
+/* The result as "text", "markdown", "json" or "hyperfine" (the JSON of hyperfine --export-json);
+ * for several commands a table, the fastest first. Of the output, format, flags and columns are
+ * used; NULL: text. The caller frees *ret with free(). */
+int toll_repeats_text(const struct toll_repeats *r, const struct toll_output *output, char **ret,
+                      struct toll_error *e);
+
+/* Accepts NULL. */
+void toll_repeats_free(struct toll_repeats *r);
+
+/* ---- Recommendations: what to request next time -------------------------------------------- */
+
+/* Which runs to consider, and what to make of them. Zero is the default of every field. */
+struct toll_recommend {
+    size_t size;
+    const char *const *records; /* records and directories with records, NULL-terminated; NULL: the
+                                   current directory */
+    const char *name;           /* a glob: only runs with such a name; NULL: all */
+    const char *const *labels;  /* only runs with all of these: "key=value" or "key";
+                                   NULL-terminated; may be NULL */
+    const char *format;         /* "text", "json", or what is pasted into the settings of a tool:
+                                   "sbatch", "kubernetes", "docker", "systemd", "nextflow",
+                                   "snakemake", "cwl", "condor"; NULL: "text" */
+
+    /* Called with one sentence for each file in a directory that cannot be read. Borrowed for the
+     * call. */
+    void (*note)(void *arg, const char *sentence);
+    void *note_arg;
+
+    unsigned flags;   /* TOLL_OUTPUT_ASCII; others have no effect */
+    unsigned columns; /* width of the terminal, for text; 0: 80 */
+};
+
+/* How many CPUs, how much memory, which time and how many GPUs to request for the next run, by the
+ * rules of docs/recommend.md: for each name of runs one block, from its last 20 finished runs. The
+ * caller frees *ret with free(). asked may be NULL: the records of the current directory, as text.
+ * -ENODATA: no run has finished, or none matches; the sentence has the reason. */
+int toll_recommend(const struct toll_recommend *asked, char **ret, struct toll_error *e);
+
+/* ---- Comparing runs ------------------------------------------------------------------------ */
+
+/* What became of a condition. */
+enum toll_judged {
+    TOLL_PASSED,
+    TOLL_FAILED,     /* it holds, or the figure is unknown */
+    TOLL_NOT_PROVEN, /* the figure is a lower bound: it may hold. Not a failure */
+};
+
+/* A condition that has been judged. */
+struct toll_judgement {
+    const char *condition; /* as it was given */
+    const char *sentence;  /* figure, value and limit: "memory_peak was 2.3 GiB, above the …" */
+    enum toll_judged state;
+};
+
+/* What to compare. Zero is the default of every field.
+ *
+ * A group of runs is a record, one of its runs ("RECORD:RUN", by its number or the end of its id),
+ * a directory with records, or "name=GLOB" and labels, separated by commas ("name=build,branch=x"),
+ * which are looked up in `in`, or in another place: "PLACE:name=build". In a group with runs that
+ * ended well, those that failed or lack their end are left out. */
+struct toll_compare {
+    size_t size;
+    const char *const *groups;     /* NULL-terminated; the first is the baseline */
+    const char *in;                /* a record or a directory; NULL: the current directory */
+    const char *const *conditions; /* "memory_peak > 2G", "cpu_seconds > +5%": what must not hold
+                                      for the mean of a group; NULL-terminated, NULL: none. A limit
+                                      with a sign is relative to the baseline. docs/compare.md */
+    bool curves;                   /* keep CPU and memory over time, which HTML shows */
+
+    /* Called with one sentence for each record of a directory that cannot be read. */
+    void (*note)(void *arg, const char *sentence);
+    void *note_arg;
+};
+
+/* Groups of runs, compared with the first. */
+struct toll_compared;
+
+/* Read the runs, compare them, judge the conditions. -ENOENT: a group has no runs. The caller frees
+ * the comparison. */
+int toll_compare(struct toll_compared **ret, const struct toll_compare *asked,
+                 struct toll_error *e);
+
+/* The comparison as "text", "markdown", "json" (docs/schema) or "html". Of the output, format,
+ * flags and columns are used; NULL: text. The caller frees *ret with free(). */
+int toll_compared_text(const struct toll_compared *c, const struct toll_output *output, char **ret,
+                       struct toll_error *e);
+
+/* The i-th judgement: each condition for each group but the first. NULL after the last. */
+const struct toll_judgement *toll_compared_judgement(const struct toll_compared *c, size_t i);
+
+/* Accepts NULL. */
+void toll_compared_free(struct toll_compared *c);
+
+/* Conditions for runs that are measured now. */
+struct toll_gate;
+
+/* Parse the conditions and read the baseline: groups has at most one. A baseline may also be the
+ * bare name of earlier runs. Make the gate before the run: then the baseline does not include
+ * it. */
+int toll_gate_new(struct toll_gate **ret, const struct toll_compare *asked, struct toll_error *e);
+
+/* Add a run, after toll_tracker_finish. Several are judged by their mean. */
+int toll_gate_add(struct toll_gate *g, struct toll_tracker *t);
+
+/* Judge the conditions for the runs so far. Returns how many have failed. */
+int toll_gate_judge(struct toll_gate *g);
+
+/* Forget the runs, to judge others. Accepts NULL. */
+void toll_gate_clear(struct toll_gate *g);
+
+/* The i-th condition, once judged. NULL after the last. It lives until the next
+ * toll_gate_judge. */
+const struct toll_judgement *toll_gate_judgement(const struct toll_gate *g, size_t i);
+
+/* Accepts NULL. */
+void toll_gate_free(struct toll_gate *g);
+
+/* ---- Reports ------------------------------------------------------------------------------- */
+
+/* Which runs a report is about. Zero is the default of every field. */
+struct toll_report {
+    size_t size;
+    const char *const *records; /* records and directories with records, NULL-terminated; NULL: the
+                                   current directory */
+    const char *name;           /* only runs with this name, * matches any characters; NULL: any */
+    const char *const *labels;  /* only runs with all of these: "key=value", or "key" for any value;
+                                   NULL-terminated; NULL: any */
+    const char *run_id;         /* the run whose id ends like this; NULL: any */
+    uint64_t run;               /* the run with this number in its record; 0: any */
+    bool all; /* every run, not only the newest, which comes with a table of earlier ones of its
+                 name */
+
+    /* Called with one sentence for each irregularity that is not an error, such as a file in a
+     * directory that cannot be read. Borrowed for the call. */
+    void (*note)(void *arg, const char *sentence);
+    void *note_arg;
+};
+
+/* A report of runs in records as "text", "markdown", "html", "json" (docs/schema) or "svg". Of the
+ * output, format, flags and columns are used; NULL: text. Memory does not grow with the length of
+ * the runs. -ENOENT: no run matches. The caller frees *ret with free(). */
+int toll_report(const struct toll_report *asked, const struct toll_output *output, char **ret,
+                struct toll_error *e);
 
 /* ---- Doctor: what can be measured here ----------------------------------------------------- */
 
@@ -752,6 +965,7 @@ struct toll_check {
     const char *quality; /* exact, sampled or lower bound; "" when it cannot be measured */
     const char *detail;  /* what was found; what is missing and why */
     const char *remedy;  /* the one command or permission that would help, or "" */
+    bool needs_root;     /* root would not have this problem */
 };
 
 /* The i-th check: name, title and essential, without trying it. NULL after the last. */

@@ -19,7 +19,7 @@ extern "C" {
 /* A layout writes toll's figures with the columns, units and order of another tool. It is named
  * with its options: "resource-tracker", "process-metrics,samples=5". A value that is not known is
  * empty or null, as that tool has it; what the machine does not have is 0 where that tool writes 0.
- * docs/dialects.md describes them. */
+ * docs/layouts.md describes them. */
 struct toll_layout {
     const char *name;
     const char *formats;  /* formats that have it, separated by blanks */
@@ -74,7 +74,7 @@ int toll_translator_new(struct toll_translator **ret, const char *layout, struct
 /* Set a fact that frames lack: "pid" of the main process, "group" of the target, "cpus"; "since" is
  * 1 when counters count from before the first frame. For frames of toll_snapshot set "elapsed"
  * before each, the seconds since the first. -EINVAL: no such fact. */
-int toll_translator_tell(struct toll_translator *tr, const char *fact, double value);
+int toll_translator_set_fact(struct toll_translator *tr, const char *fact, double value);
 
 /* The next frame. Returns the number of rows: one, or one for each target; 0 while a row is made of
  * several samples. -EINVAL: the layout has no table for such frames. */
@@ -117,7 +117,7 @@ int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *lik
 
 /* What each code block of a finished run used, computed from two files: one with a row for each
  * time point (a tracking file of gpu-tracker, or what its layout writes), one with the times at
- * which blocks began and ended (a sub-tracking file). Both are .csv or .sqlite; docs/dialects.md
+ * which blocks began and ended (a sub-tracking file). Both are .csv or .sqlite; docs/layouts.md
  * has their columns. What is returned is freed with free(). */
 
 /* format: "text" (or NULL) or "json". blocks NULL: the run alone. points may be a record of toll

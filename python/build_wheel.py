@@ -20,7 +20,7 @@ import tempfile
 import zipfile
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
-SUMMARY = "Tells what a job cost: CPU, memory, storage, network, as exactly as the kernel accounts it"
+SUMMARY = "Measures what a job uses: CPU, memory, storage, network, GPUs, as exactly as the kernel accounts it"
 # A wheel has no links: this name of the program is a script that becomes it.
 ENTRY_POINTS = "[console_scripts]\ngpu-tracker = toll.__main__:gpu_tracker\n"
 # 1980 is the first year that a zip file knows.

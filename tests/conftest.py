@@ -17,6 +17,7 @@ hostlib.set_signals()
 for name in ("TOLL", "TOLL_BUILD"):  # tests change their directory
     if name in os.environ:
         os.environ[name] = os.path.abspath(os.environ[name])
+os.environ["XDG_CONFIG_HOME"] = "/dev/null/none"  # not the settings of the user who tests
 os.umask(0o022)  # root's is often 077, and expected modes are those of most users
 
 

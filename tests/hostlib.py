@@ -28,6 +28,7 @@ PROGRAMS = {
     "bash": "bash",
     "c++": "g++",
     "cc": "gcc",
+    "chromium": "chromium",
     "clang": "clang",
     "clang++": "clang",
     "clang-format": "clang-format",
@@ -37,10 +38,15 @@ PROGRAMS = {
     "g++": "g++",
     "gcc": "gcc",
     "git": "git",
+    "gnuplot": "gnuplot-nox",
+    "hyperfine": "hyperfine",
     "ip": "iproute2",
+    "jq": "jq",
     "kill": "procps",
     "ld": "binutils",
+    "less": "less",
     "make": "make",
+    "man": "man-db",
     "mandoc": "mandoc",
     "meson": "meson",
     "mypy": "mypy",
@@ -74,6 +80,8 @@ MODULES = {
     "psutil": "python3-psutil",
     "pytest": "python3-pytest",
 }
+# Tested where they are, but too large for bootstrap.
+OPTIONAL_MODULES = {"matplotlib": "python3-matplotlib"}
 
 
 def lacking(*programs):
@@ -103,7 +111,8 @@ def module(name):
     except ModuleNotFoundError as missing:
         if missing.name != name:
             raise
-        pytest.skip(f"needs the Debian package {MODULES[name]}", allow_module_level=True)
+        package = MODULES.get(name) or OPTIONAL_MODULES[name]
+        pytest.skip(f"needs the Debian package {package}", allow_module_level=True)
 
 
 def set_signals():

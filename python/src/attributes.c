@@ -33,7 +33,7 @@ PyGetSetDef *metric_attributes(const PyGetSetDef *first, getter get, const char 
     }
     memcpy(t.rows, first, t.count * sizeof *t.rows);
     const struct toll_metric *metric;
-    size_t first_of_entity = 0; /* those of one entity stand together */
+    size_t first_of_entity = 0; /* metrics of one entity are consecutive */
     for (size_t i = 0; (metric = toll_metric_at(i)); i++) {
         if (strcmp(metric->entity, toll_metric_at(first_of_entity)->entity) != 0)
             first_of_entity = i;
@@ -44,9 +44,10 @@ PyGetSetDef *metric_attributes(const PyGetSetDef *first, getter get, const char 
             is_there = strcmp(t.rows[k].name, metric->name) == 0;
         if (!is_wanted || is_there)
             continue;
-        char *doc; /* "CPU time, user, in seconds: …", owned by the table */
-        const char *unit = metric->unit[0] ? metric->unit : "a plain number";
-        if (asprintf(&doc, "%s, in %s: %s", metric->title, unit, metric->help) < 0)
+        char *doc; /* "CPU time, user: … (seconds)", owned by the table */
+        bool has_unit = metric->unit[0];
+        if (asprintf(&doc, "%s: %s%s%s%s", metric->title, metric->help, has_unit ? " (" : "",
+                     metric->unit, has_unit ? ")" : "") < 0)
             doc = NULL;
         t.names[t.count] = (struct figure_name){
             .name = metric->name,

@@ -24,11 +24,11 @@ struct binding {
     PyTypeObject *frame_type;
     PyTypeObject *row_type;
     PyTypeObject *translator_type;
-    struct toll_probe *self_probe; /* owned; opened at the first look, and again after a fork */
+    struct toll_probe *self_probe; /* owned; opened at the first snapshot, and again after a fork */
     struct quick_name frame_names[QUICK_NAMES + QUICK_TRIES];
     PyMethodDef snapshot;    /* toll.snapshot, */
     PyObject *snapshot_text; /* what help() shows of it, and */
-    PyObject *look_as_asked; /* what does it when there are arguments; both owned */
+    PyObject *snapshot_function; /* what does it when there are arguments; both owned */
 };
 
 static inline struct binding *binding_of(PyObject *module)
@@ -52,10 +52,19 @@ PyObject *frame_object(PyObject *module, struct toll_frame *frame); /* takes the
 /* What a Frame holds; NULL: it is none, raised. */
 const struct toll_frame *frame_of(PyObject *module, PyObject *object);
 PyObject *row_object(PyObject *module, PyObject *frame, const struct toll_row *row);
+PyObject *unpack_frame(PyObject *module, PyObject *args);
+PyObject *frame_row(PyObject *module, PyObject *args);
+PyObject *draw_frames(PyObject *module, PyObject *args);
+PyObject *chart_table(PyObject *module, PyObject *unused);
+
+/* Room for a number as people read it. */
+enum { NUMBER_BYTES = 64 };
+/* The figures that are shown of a row first: "350 ms CPU, 101 MiB RSS". */
+PyObject *row_headline(const struct toll_row *row);
 
 /* A figure by the name it has in this row; raises kind (borrowed) when it can have no such one. */
 PyObject *row_figure(const struct toll_row *row, const char *name, PyObject *kind);
-/* An attribute for each metric of these entities, behind those of the type itself. */
+/* An attribute for each metric of these entities, after those of the type itself. */
 PyGetSetDef *metric_attributes(const PyGetSetDef *first, getter get, const char *const *entities);
 /* What the getter of such an attribute was given. */
 struct figure_name {
@@ -96,7 +105,7 @@ struct asked {
  * cases. */
 bool asked_read(struct asked *asked, PyObject *tuple);
 void asked_done(struct asked *asked);
-/* A list of str as an array of C strings with NULL behind the last; they live in *ret_bytes. */
+/* A list of str, or bytes for paths, as an array of C strings, NULL-terminated; they live in *ret_bytes. */
 bool strings_read(PyObject *list, const char **ret, size_t capacity, PyObject **ret_bytes);
 
 /* Layouts. */
@@ -112,8 +121,13 @@ PyObject *phases_store(PyObject *module, PyObject *args);
 PyObject *phases_unpickle(PyObject *module, PyObject *args);
 PyObject *record_lines(PyObject *module, PyObject *args);
 
-/* One look. */
-PyObject *look_once(PyObject *module, PyObject *args);
+/* Several runs at once. */
+PyObject *study_compare(PyObject *module, PyObject *args);
+PyObject *study_recommend(PyObject *module, PyObject *args);
+PyObject *study_report(PyObject *module, PyObject *args);
+
+/* Snapshots. */
+PyObject *snapshot_once(PyObject *module, PyObject *args);
 PyObject *make_snapshot(PyObject *module, PyObject *args);
 
 #endif

@@ -42,8 +42,8 @@ PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     (void)args;
     (void)kwargs;
-    PyErr_Format(PyExc_TypeError, "%R is not made by hand; use toll.track() or toll.snapshot()",
-                 type);
+    PyErr_Format(PyExc_TypeError,
+                 "%R: cannot be created directly (use toll.track() or toll.snapshot())", type);
     return NULL;
 }
 
@@ -71,16 +71,17 @@ bool strings_read(PyObject *list, const char **ret, size_t capacity, PyObject **
     if (count < 0)
         return false;
     if ((size_t)count >= capacity) {
-        PyErr_Format(PyExc_ValueError, "there are %zd of them; at most %zu are taken", count,
+        PyErr_Format(PyExc_ValueError, "too many texts: %zd (expected at most %zu)", count,
                      capacity - 1);
         return false;
     }
     PyObject *kept = PyList_New(0);
     for (Py_ssize_t i = 0; kept && i < count; i++) {
         PyObject *item = PySequence_GetItem(list, i);
-        PyObject *bytes = item ? PyUnicode_AsUTF8String(item) : NULL;
+        PyObject *bytes = !item ? NULL : PyBytes_Check(item) ? item : PyUnicode_AsUTF8String(item);
         char *text;
-        Py_XDECREF(item);
+        if (bytes != item)
+            Py_XDECREF(item);
         /* Without a place for the length: no NUL inside. */
         if (!bytes || PyBytes_AsStringAndSize(bytes, &text, NULL) < 0 ||
             PyList_Append(kept, bytes) < 0) {
@@ -129,8 +130,8 @@ void asked_done(struct asked *asked)
     Py_CLEAR(asked->label_bytes);
 }
 
-/* (kind, name, value, attributes) → what libtoll says: 0 taken, 1 nobody listens, negative: not
- * taken. The Python side has checked the name; nothing else is an error of the program's. */
+/* (kind, name, value, attributes) → the result of toll_mark: 0 accepted, 1 no listener, negative:
+ * not accepted. The Python side has checked the name; nothing else is an error of the program. */
 PyObject *send_mark(struct toll_tracker *t, PyObject *args)
 {
     int kind;

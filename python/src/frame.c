@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Frame: what one look saw. Nothing is converted before somebody asks for it. */
+ * Frame: one sample. A value becomes a Python object when it is read. */
 #include "binding.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +35,7 @@ const struct toll_frame *frame_of(PyObject *module, PyObject *object)
 {
     if (Py_TYPE(object) == binding_of(module)->frame_type)
         return ((struct frame *)object)->frame;
-    PyErr_Format(PyExc_TypeError, "%R is no frame", object);
+    PyErr_Format(PyExc_TypeError, "frame: invalid value %R (expected a toll.Frame)", object);
     return NULL;
 }
 
@@ -130,10 +132,8 @@ static PyObject *get_rows(PyObject *object, void *closure)
 /* ---- By the names of columns ------------------------------------------------------------------
  */
 
-enum {
-    LEAD_BYTES = 512
-}; /* as what stands before the name of a metric has at most; a longer one,
-      of a path, is cut and found by nobody */
+/* Longest prefix of a metric's name in a column; a longer one, of a path, is cut and never found. */
+enum { LEAD_BYTES = 512 };
 
 /* "target_", "target.web.main_", "disk.vda."; NULL without an error set: such rows are no columns.
  */
@@ -215,10 +215,11 @@ static void raise_no_column(const struct toll_row *first, const char *name)
 {
     char meant[LEAD_BYTES];
     if (first && has_metric(first, name) && toll_row_column(first, name, meant, sizeof meant))
-        PyErr_Format(PyExc_KeyError, "there is no figure '%s'; '%s' may be meant", name, meant);
+        PyErr_Format(PyExc_KeyError, "figure '%s': not found (did you mean '%s'?)", name, meant);
     else
         PyErr_Format(PyExc_KeyError,
-                     "there is no figure '%s'; names are like target_cpu_seconds, keys() shows all",
+                     "figure '%s': not found (expected a name such as target_cpu_seconds; keys() "
+                     "lists all)",
                      name);
 }
 
@@ -239,37 +240,158 @@ static PyObject *get_item(PyObject *object, PyObject *key)
     return found;
 }
 
+/* <Frame 12 after 1.21 s: 350 ms CPU, 101 MiB RSS>; of a snapshot without number and time. */
 static PyObject *frame_repr(PyObject *object)
 {
-    const struct toll_frame *frame = ((struct frame *)object)->frame;
-    return PyUnicode_FromFormat(
-        "<toll.Frame %llu after %llu ms, %zu rows>", (unsigned long long)frame->number,
-        (unsigned long long)(frame->elapsed_ns / 1000000), frame->row_count);
+    const struct frame *self = (struct frame *)object;
+    const struct toll_frame *frame = self->frame;
+    char head[128] = "", after[NUMBER_BYTES];
+    if (frame->number || frame->elapsed_ns) {
+        toll_number_text((double)frame->elapsed_ns / 1e9, "seconds", after, sizeof after);
+        snprintf(head, sizeof head, " %llu after %s", (unsigned long long)frame->number, after);
+    }
+    PyObject *figures = self->first ? row_headline(self->first) : PyUnicode_FromString("no rows");
+    PyObject *shown = figures ? PyUnicode_FromFormat("<Frame%s: %U>", head, figures) : NULL;
+    Py_XDECREF(figures);
+    return shown;
+}
+
+/* ---- Copies and pickles -----------------------------------------------------------------------
+ */
+
+/* (unpack_frame of the module, (bytes,)): what pickle and multiprocessing use. */
+static PyObject *frame_reduce(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const struct frame *self = (struct frame *)object;
+    void *bytes;
+    size_t size;
+    int r = toll_frame_pack(self->frame, &bytes, &size);
+    if (r < 0)
+        return raise_error(r, NULL, "frame: cannot be pickled");
+    PyObject *unpack = PyObject_GetAttrString(self->module, "unpack_frame");
+    PyObject *reduced =
+        unpack ? Py_BuildValue("(N(y#))", unpack, (const char *)bytes, (Py_ssize_t)size) : NULL;
+    free(bytes);
+    return reduced;
+}
+
+/* A frame never changes: a copy of it is the frame itself. */
+static PyObject *frame_copy(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    Py_INCREF(object);
+    return object;
+}
+
+PyObject *unpack_frame(PyObject *module, PyObject *args)
+{
+    const char *bytes;
+    Py_ssize_t size;
+    struct toll_frame *frame = NULL;
+    struct toll_error e = {0};
+    if (!PyArg_ParseTuple(args, "y#", &bytes, &size))
+        return NULL;
+    int r = toll_frame_unpack(&frame, bytes, (size_t)size, &e);
+    if (r == -EBADMSG || r == -EOPNOTSUPP) /* what is wrong with the value, not with the system */
+        return PyErr_Format(PyExc_ValueError, "%s", e.message);
+    return r < 0 ? raise_error(r, &e, "packed frame") : frame_object(module, frame);
+}
+
+/* (frame, number) → its row of that number; what a pickled row is made of. */
+PyObject *frame_row(PyObject *module, PyObject *args)
+{
+    PyObject *object;
+    Py_ssize_t number;
+    if (!PyArg_ParseTuple(args, "On", &object, &number))
+        return NULL;
+    const struct toll_frame *frame = frame_of(module, object);
+    if (!frame)
+        return NULL;
+    const struct toll_row *row = number < 0 ? NULL : toll_frame_row(frame, (size_t)number);
+    if (!row)
+        return PyErr_Format(PyExc_ValueError, "row %zd: the frame has %zu rows", number,
+                            frame->row_count);
+    return row_object(module, object, row);
 }
 
 /* ---- The type ---------------------------------------------------------------------------------
  */
 
 static const PyGetSetDef facts[] = {
-    {"number", get_number, NULL, "of the tracker's frames, from 0", NULL},
-    {"time", get_time, NULL, "when: seconds since 1970, as time.time()", NULL},
-    {"time_ns", get_time_ns, NULL, "when: nanoseconds since 1970, as time.time_ns()", NULL},
-    {"elapsed_seconds", get_elapsed, NULL, "since the start of the run", NULL},
-    {"interval_seconds", get_interval, NULL, "since the frame before, as it really was", NULL},
-    {"missed", get_missed, NULL, "samples so far that came too late to be taken", NULL},
-    {"dropped", get_dropped, NULL, "frames so far that nobody took in time", NULL},
-    {"last", get_last, NULL, "no frame comes behind this one", NULL},
-    {"rows", get_rows, NULL, "a Row for each target and part, process, disk and so on", NULL},
+    {"number", get_number, NULL, "Counted per tracker, from 0.", NULL},
+    {"time", get_time, NULL, "Time of the sample: seconds since 1970, as time.time().", NULL},
+    {"time_ns", get_time_ns, NULL, "Time of the sample: nanoseconds since 1970, as time.time_ns().",
+     NULL},
+    {"elapsed_seconds", get_elapsed, NULL, "Seconds since the start of the run.", NULL},
+    {"interval_seconds", get_interval, NULL, "Actual seconds since the previous frame.", NULL},
+    {"missed", get_missed, NULL, "Samples so far that were skipped because they came too late.",
+     NULL},
+    {"dropped", get_dropped, NULL, "Frames so far that were not taken in time.", NULL},
+    {"last", get_last, NULL, "Whether no frame follows.", NULL},
+    {"rows", get_rows, NULL, "A Row for each target and its parts, process, disk and so on.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef methods[] = {
     {"to_dict", to_dict, METH_NOARGS,
-     "to_dict($self)\n--\n\nEvery figure by the name it has as a column of CSV. Rows of single\n"
-     "processes are not among them."},
-    {"keys", keys, METH_NOARGS, "keys($self)\n--\n\nThe names that to_dict() has."},
+     "to_dict($self)\n--\n\nEvery figure by the name of its column in CSV. Rows of single\n"
+     "processes are left out."},
+    {"keys", keys, METH_NOARGS, "keys($self)\n--\n\nThe names of the figures in to_dict()."},
+    {"__reduce__", frame_reduce, METH_NOARGS, "__reduce__($self)\n--\n\nFor pickle."},
+    {"__copy__", frame_copy, METH_NOARGS, "__copy__($self)\n--\n\nThe frame itself."},
+    {"__deepcopy__", frame_copy, METH_O, "__deepcopy__($self, memo, /)\n--\n\nThe frame itself."},
     {NULL, NULL, 0, NULL},
 };
+
+/* ---- Charts ---------------------------------------------------------------------------------- */
+
+/* (frames, names of charts or None, format, cores allowed, memory limit) → SVG or JSON */
+PyObject *draw_frames(PyObject *module, PyObject *args)
+{
+    PyObject *given, *text = NULL;
+    struct toll_drawing how = {.size = sizeof how};
+    struct toll_error e = {0};
+    char *drawn = NULL;
+    int r = 0;
+    if (!PyArg_ParseTuple(args, "Ozsdd", &given, &how.charts, &how.format, &how.cores_allowed,
+                          &how.memory_limit_bytes))
+        return NULL;
+    PyObject *list = PySequence_List(given); /* it holds the frames meanwhile */
+    if (!list)
+        return NULL;
+    size_t count = (size_t)PyList_Size(list);
+    const struct toll_frame **frames = calloc(count + 1, sizeof *frames);
+    bool good = frames || PyErr_NoMemory();
+    for (size_t i = 0; good && i < count; i++)
+        good = (frames[i] = frame_of(module, PyList_GetItem(list, (Py_ssize_t)i))) != NULL;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS r = toll_frames_draw(frames, count, &how, &drawn, &e);
+        Py_END_ALLOW_THREADS text = r < 0 ? raise_error(r, &e, "plot: cannot be drawn")
+                                          : PyUnicode_DecodeUTF8(drawn, (Py_ssize_t)strlen(drawn),
+                                                                 "replace");
+    }
+    free(drawn);
+    free(frames);
+    Py_DECREF(list);
+    return text;
+}
+
+/* Name, title and what it is about, of each chart. */
+PyObject *chart_table(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    struct toll_chart chart = {.size = sizeof chart};
+    PyObject *all = PyList_New(0);
+    for (size_t i = 0; all && toll_chart_at(i, &chart) == 0; i++) {
+        PyObject *one = Py_BuildValue("(sss)", chart.name, chart.title, chart.about);
+        if (!one || PyList_Append(all, one) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(one);
+    }
+    return all;
+}
 
 static PyGetSetDef *attributes;
 static pthread_once_t attributes_once = PTHREAD_ONCE_INIT;
@@ -288,9 +410,10 @@ PyTypeObject *frame_type_new(struct quick_name *names)
     if (!quick_names_fill(names, attributes, get_metric))
         return NULL;
     static char doc[] =
-        "What one look saw. frame.cpu_seconds is of all targets together (of the\n"
-        "machine, when only that was looked at); frame['main_cpu_seconds'] goes by\n"
-        "the name of a column; frame.rows has everything. Unknown is None.";
+        "One sample. frame.cpu_seconds is of all targets together, or of the machine\n"
+        "when only that is measured; frame['main_cpu_seconds'] goes by the name of a\n"
+        "column; frame.rows has everything. What is not known is None, never 0.\n"
+        "Frames never change and can be pickled.";
     PyType_Slot slots[] = {
         {Py_tp_doc, doc},         {Py_tp_new, refuse_new},     {Py_tp_dealloc, frame_dealloc},
         {Py_tp_repr, frame_repr}, {Py_tp_getset, attributes},  {Py_tp_getattro, get_attribute},

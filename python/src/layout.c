@@ -76,7 +76,7 @@ PyObject *translator_object(PyObject *module, PyObject *args)
         return NULL;
     int r = toll_translator_new(&tr, layout, &e);
     if (r < 0)
-        return raise_error(r, &e, "cannot translate into this dialect");
+        return raise_error(r, &e, "layout: cannot be used");
     struct translator *self = (struct translator *)PyType_GenericAlloc(
         binding_of(module)->translator_type, 0);
     if (!self) {
@@ -96,15 +96,15 @@ static void translator_dealloc(PyObject *object)
     object_release(object, self->module);
 }
 
-static PyObject *translator_tell(PyObject *object, PyObject *args)
+static PyObject *translator_set_fact(PyObject *object, PyObject *args)
 {
     const char *fact;
     double value;
     if (!PyArg_ParseTuple(args, "sd", &fact, &value))
         return NULL;
-    int r = toll_translator_tell(((struct translator *)object)->tr, fact, value);
+    int r = toll_translator_set_fact(((struct translator *)object)->tr, fact, value);
     if (r < 0)
-        return raise_error(r, NULL, "there is no such fact");
+        return raise_error(r, NULL, "fact: unknown (expected pid, group, cpus, since or elapsed)");
     Py_RETURN_NONE;
 }
 
@@ -159,7 +159,7 @@ static PyObject *translator_rows(PyObject *object, PyObject *frame)
         return NULL;
     int count = toll_translator_frame(self->tr, seen);
     if (count < 0)
-        return raise_error(count, NULL, "this dialect has no columns for what the frame is of");
+        return raise_error(count, NULL, "layout: no columns for what the frame is of");
     PyObject *rows = PyList_New(count);
     for (int i = 0; rows && i < count; i++) {
         PyObject *one = translator_row(self, (size_t)i);
@@ -170,8 +170,8 @@ static PyObject *translator_rows(PyObject *object, PyObject *frame)
 }
 
 static PyMethodDef translator_methods[] = {
-    {"tell", translator_tell, METH_VARARGS,
-     "tell($self, fact, value, /)\n--\n\nWhat frames do not say."},
+    {"set_fact", translator_set_fact, METH_VARARGS,
+     "set_fact($self, fact, value, /)\n--\n\nA fact that frames lack."},
     {"columns", translator_columns, METH_NOARGS,
      "columns($self, /)\n--\n\nTheir names; none before the first frame."},
     {"rows", translator_rows, METH_O,
@@ -181,7 +181,7 @@ static PyMethodDef translator_methods[] = {
 
 PyTypeObject *translator_type_new(void)
 {
-    static char doc[] = "Frames as rows of a dialect. Python programs use toll.Translator.";
+    static char doc[] = "Frames as rows of a layout. Python programs use toll.Translator.";
     PyType_Slot slots[] = {
         {Py_tp_doc, doc},
         {Py_tp_new, refuse_new},

@@ -3,6 +3,7 @@
  * programs use. Nothing here is ever called by libtoll's threads: frames are pulled. */
 #include "binding.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static PyObject *metrics(PyObject *module, PyObject *unused)
@@ -36,6 +37,24 @@ static PyObject *formats(PyObject *module, PyObject *unused)
     return all;
 }
 
+/* (number or None, unit) → as the summary for people shows it. */
+static PyObject *number_text(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *number;
+    const char *unit;
+    char text[NUMBER_BYTES];
+    if (!PyArg_ParseTuple(args, "Os", &number, &unit))
+        return NULL;
+    double value = number == Py_None ? (double)NAN : PyFloat_AsDouble(number);
+    if (PyErr_Occurred())
+        return NULL;
+    if (!toll_number_text(value, unit, text, sizeof text))
+        return PyErr_Format(PyExc_ValueError, "unit '%s': unknown (expected one of toll.metrics())",
+                            unit);
+    return PyUnicode_FromString(text);
+}
+
 static PyObject *mark(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -44,11 +63,16 @@ static PyObject *mark(PyObject *module, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"tracker", tracker_object, METH_VARARGS, "A Tracker with these options."},
-    {"look_once", look_once, METH_VARARGS, "A Frame of a target, or of the machine."},
+    {"snapshot_once", snapshot_once, METH_VARARGS, "A Frame of a target, or of the machine."},
     {"make_snapshot", make_snapshot, METH_VARARGS, "What toll.snapshot is."},
+    {"unpack_frame", unpack_frame, METH_VARARGS, "A Frame from the bytes of a pickled one."},
+    {"frame_row", frame_row, METH_VARARGS, "The row of a frame with this number."},
+    {"draw_frames", draw_frames, METH_VARARGS, "Charts of frames, as SVG or JSON."},
+    {"charts", chart_table, METH_NOARGS, "The charts that can be drawn, as tuples."},
+    {"number_text", number_text, METH_VARARGS, "A number as the summary for people shows it."},
     {"mark", mark, METH_VARARGS, "A mark for the toll run around this process."},
-    {"dialects", layout_tables, METH_NOARGS, "The tables of dialects, as tuples."},
-    {"translator", translator_object, METH_VARARGS, "A Translator into a dialect."},
+    {"layouts", layout_tables, METH_NOARGS, "The tables of layouts, as tuples."},
+    {"translator", translator_object, METH_VARARGS, "A Translator into a layout."},
     {"phases_analyze", phases_analyze, METH_VARARGS, "What code blocks used, as text or JSON."},
     {"phases_combine", phases_combine, METH_VARARGS, "Several sub-tracking files into one."},
     {"phases_store", phases_store, METH_VARARGS, "A tracking file, CSV, in SQLite."},
@@ -56,6 +80,9 @@ static PyMethodDef functions[] = {
      "The data in a pickle of gpu_tracker's; nothing in it is run."},
     {"record_lines", record_lines, METH_VARARGS, "A record, written to a descriptor as JSONL."},
     {"phases_compare", phases_compare, METH_VARARGS, "Runs beside each other, and notes."},
+    {"compare", study_compare, METH_VARARGS, "Groups of runs beside each other, and notes."},
+    {"recommend", study_recommend, METH_VARARGS, "What to request next time, and notes."},
+    {"report", study_report, METH_VARARGS, "A report of runs, and notes."},
     {"metrics", metrics, METH_NOARGS, "The table of metrics, as tuples."},
     {"formats", formats, METH_NOARGS, "The names of formats that can be written."},
     {NULL, NULL, 0, NULL},
@@ -94,7 +121,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(b->frame_type);
     Py_VISIT(b->tracker_type);
     Py_VISIT(b->translator_type);
-    Py_VISIT(b->look_as_asked);
+    Py_VISIT(b->snapshot_function);
     return 0;
 }
 
@@ -107,7 +134,7 @@ static int clear(PyObject *module)
     Py_CLEAR(b->frame_type);
     Py_CLEAR(b->tracker_type);
     Py_CLEAR(b->translator_type);
-    Py_CLEAR(b->look_as_asked);
+    Py_CLEAR(b->snapshot_function);
     quick_names_clear(b->frame_names);
     return 0;
 }

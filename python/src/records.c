@@ -23,7 +23,7 @@ PyObject *record_lines(PyObject *module, PyObject *args)
     Py_BEGIN_ALLOW_THREADS r = toll_record_export(&asked, &e);
     Py_END_ALLOW_THREADS Py_DECREF(path);
     if (r < 0)
-        return raise_error(r, &e, "cannot read this record");
+        return raise_error(r, &e, "record: cannot be read");
     Py_RETURN_NONE;
 }
 
@@ -57,7 +57,7 @@ PyObject *phases_analyze(PyObject *module, PyObject *args)
     Py_BEGIN_ALLOW_THREADS r = toll_phases_analyze(points_path, blocks_path, format, &text, &e);
     Py_END_ALLOW_THREADS Py_DECREF(points);
     Py_XDECREF(blocks);
-    return r < 0 ? raise_error(r, &e, "cannot analyze these files") : text_object(text);
+    return r < 0 ? raise_error(r, &e, "sub-tracking: cannot analyze the files") : text_object(text);
 }
 
 enum { FILES_AT_MOST = 4096 };
@@ -85,7 +85,7 @@ PyObject *phases_combine(PyObject *module, PyObject *args)
     if (!good)
         return NULL;
     if (r < 0)
-        return raise_error(r, &e, "cannot combine these files");
+        return raise_error(r, &e, "sub-tracking: cannot combine the files");
     Py_RETURN_NONE;
 }
 
@@ -99,7 +99,7 @@ PyObject *phases_store(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "ss", &points, &destination))
         return NULL;
     Py_BEGIN_ALLOW_THREADS r = toll_phases_store(points, destination, &e);
-    Py_END_ALLOW_THREADS if (r < 0) return raise_error(r, &e, "cannot store this file");
+    Py_END_ALLOW_THREADS if (r < 0) return raise_error(r, &e, "tracking file: cannot be stored");
     Py_RETURN_NONE;
 }
 
@@ -116,7 +116,7 @@ PyObject *phases_unpickle(PyObject *module, PyObject *args)
     const char *name = PyBytes_AsString(path);
     Py_BEGIN_ALLOW_THREADS r = toll_pickle_to_json(name, &text, &e);
     Py_END_ALLOW_THREADS Py_DECREF(path);
-    return r < 0 ? raise_error(r, &e, "cannot read this pickle") : text_object(text);
+    return r < 0 ? raise_error(r, &e, "pickle: cannot be read") : text_object(text);
 }
 
 static void keep_note(void *list, const char *sentence)
@@ -150,7 +150,7 @@ PyObject *phases_compare(PyObject *module, PyObject *args)
     Py_DECREF(bytes);
     if (r < 0) {
         Py_DECREF(notes);
-        return raise_error(r, &e, "cannot compare these files");
+        return raise_error(r, &e, "sub-tracking: cannot compare the files");
     }
     return Py_BuildValue("(NN)", text_object(text), notes);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Row: what a frame has of one target, process, disk and so on. */
+ * Row: the figures of one target, process, disk and so on in a frame. */
 #include "binding.h"
 
+#include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +41,8 @@ PyObject *row_figure(const struct toll_row *row, const char *name, PyObject *kin
     for (size_t i = 0; row && (metric = toll_row_at(row, i, &value)); i++)
         if (strcmp(metric->name, name) == 0)
             return figure_object(value, is_whole(metric));
-    return PyErr_Format(kind, "there is no figure '%.200s' of %s; keys() shows those there are",
-                        name, row ? row->entity : "a frame without rows");
+    return PyErr_Format(kind, "figure '%.200s': not a figure of %s (keys() lists all)", name,
+                        row ? row->entity : "a frame without rows");
 }
 
 static PyObject *get_metric(PyObject *object, void *closure)
@@ -121,30 +123,114 @@ static PyObject *get_parent(PyObject *object, void *closure)
     return row->pid ? PyLong_FromLong(row->parent) : (Py_INCREF(Py_None), Py_None);
 }
 
+/* ---- For people ------------------------------------------------------------------------------ */
+
+/* What is shown of a row first: these of those it has, otherwise the first that are known. */
+static const struct {
+    const char *name, *word;
+} headlines[] = {
+    {"cpu_seconds", "CPU"},
+    {"memory_rss_bytes", "RSS"},
+    {"memory_used_bytes", "memory used"},
+    {"cpu_cores", "cores busy"},
+};
+enum { HEADLINE_FIGURES = 2 };
+
+static bool headline_add(PyObject **words, double value, const char *unit, const char *word)
+{
+    char number[NUMBER_BYTES];
+    toll_number_text(value, unit, number, sizeof number);
+    PyObject *longer = PyUnicode_FromFormat("%U%s%s %s", *words,
+                                            PyUnicode_GetLength(*words) ? ", " : "", number, word);
+    Py_DECREF(*words);
+    *words = longer;
+    return longer != NULL;
+}
+
+PyObject *row_headline(const struct toll_row *row)
+{
+    PyObject *words = PyUnicode_FromString("");
+    const struct toll_metric *metric;
+    double value;
+    int count = 0;
+    for (size_t i = 0; words && i < sizeof headlines / sizeof headlines[0]; i++) {
+        metric = NULL;
+        for (size_t k = 0; (metric = toll_row_at(row, k, &value)); k++)
+            if (strcmp(metric->name, headlines[i].name) == 0)
+                break;
+        if (metric && !isnan(value) && count < HEADLINE_FIGURES && ++count &&
+            !headline_add(&words, value, metric->unit, headlines[i].word))
+            return NULL;
+    }
+    bool is_other = count == 0;
+    for (size_t k = 0; words && is_other && (metric = toll_row_at(row, k, &value)); k++)
+        if (!isnan(value) && count < HEADLINE_FIGURES && ++count &&
+            !headline_add(&words, value, metric->unit, metric->title))
+            return NULL;
+    if (words && count == 0) {
+        Py_DECREF(words);
+        words = PyUnicode_FromString("no known figures");
+    }
+    return words;
+}
+
+/* <Row process 4711 'cc1plus': 18.2 s CPU, 612 MiB RSS>, <Row target main: …>. Names are shown as
+ * Python texts: whatever is in them, no control characters come out. */
 static PyObject *row_repr(PyObject *object)
 {
     const struct toll_row *row = ((struct row *)object)->row;
-    PyObject *name = text(row->name);
-    PyObject *shown = !name          ? NULL
-                      : row->part[0] ? PyUnicode_FromFormat("<toll.Row %s %s %R>", row->entity,
-                                                            row->part, name)
-                                     : PyUnicode_FromFormat("<toll.Row %s %R>", row->entity, name);
+    char pid[16] = "";
+    if (row->pid)
+        snprintf(pid, sizeof pid, " %d", (int)row->pid);
+    PyObject *name = text(row->name), *figures = row_headline(row), *shown = NULL;
+    if (name && figures && row->name[0])
+        shown = PyUnicode_FromFormat("<Row %s%s%s%s %R: %U>", row->entity, row->part[0] ? " " : "",
+                                     row->part, pid, name, figures);
+    else if (name && figures)
+        shown = PyUnicode_FromFormat("<Row %s%s%s%s: %U>", row->entity, row->part[0] ? " " : "",
+                                     row->part, pid, figures);
     Py_XDECREF(name);
+    Py_XDECREF(figures);
     return shown;
 }
 
+/* (frame_row of the module, (frame, number)): a row is pickled with the frame that it is of. */
+static PyObject *row_reduce(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const struct row *self = (struct row *)object;
+    const struct toll_frame *frame = frame_of(self->module, self->frame);
+    Py_ssize_t number = 0;
+    while (frame && toll_frame_row(frame, (size_t)number) != self->row)
+        number++;
+    PyObject *make = frame ? PyObject_GetAttrString(self->module, "frame_row") : NULL;
+    return make ? Py_BuildValue("(N(On))", make, self->frame, number) : NULL;
+}
+
+static PyObject *row_copy(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    Py_INCREF(object);
+    return object;
+}
+
 static const PyGetSetDef facts[] = {
-    {"entity", get_entity, NULL, "what the figures are of: target, process, system, disk, …", NULL},
-    {"part", get_part, NULL, "of a target: combined, main or descendants; otherwise ''", NULL},
-    {"name", get_name, NULL, "of one of several targets, of the process, the disk, …; or ''", NULL},
-    {"pid", get_pid, NULL, "of a process; None of anything else", NULL},
-    {"parent", get_parent, NULL, "the pid of a process's parent; None of anything else", NULL},
+    {"entity", get_entity, NULL, "What the figures are of: target, process, system, disk, …", NULL},
+    {"part", get_part, NULL, "Of a target: combined, main or descendants; otherwise ''.", NULL},
+    {"name", get_name, NULL, "Of one of several targets, of the process, the disk, …; or ''.",
+     NULL},
+    {"pid", get_pid, NULL, "Process id; None for anything but a process.", NULL},
+    {"parent", get_parent, NULL, "Process id of the parent; None for anything but a process.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef methods[] = {
     {"to_dict", to_dict, METH_NOARGS, "to_dict($self)\n--\n\nEvery figure by its name."},
     {"keys", keys, METH_NOARGS, "keys($self)\n--\n\nThe names of all figures."},
+    {"__reduce__", row_reduce, METH_NOARGS, "__reduce__($self)\n--\n\nFor pickle."},
+    {"__copy__", row_copy, METH_NOARGS, "__copy__($self)\n--\n\nThe row itself."},
+    {"__deepcopy__", row_copy, METH_O, "__deepcopy__($self, memo, /)\n--\n\nThe row itself."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -162,8 +248,8 @@ PyTypeObject *row_type_new(void)
     pthread_once(&attributes_once, make_attributes);
     if (!attributes)
         return (PyTypeObject *)PyErr_NoMemory();
-    static char doc[] = "Figures of one target, process, disk and so on: row.cpu_seconds, or\n"
-                        "row['cpu_seconds']. What is not known is None.";
+    static char doc[] = "The figures of one target, process, disk and so on in a frame:\n"
+                        "row.cpu_seconds, or row['cpu_seconds']. What is not known is None.";
     PyType_Slot slots[] = {
         {Py_tp_doc, doc},
         {Py_tp_new, refuse_new},

@@ -25,11 +25,11 @@ struct tracker {
 static bool tracker_enter(struct tracker *self)
 {
     if (self->owner != getpid()) {
-        PyErr_SetString(PyExc_RuntimeError, "this tracker belongs to the parent process");
+        PyErr_SetString(PyExc_RuntimeError, "track: this tracker belongs to the parent process");
         return false;
     }
     if (!self->t || self->closing) {
-        PyErr_SetString(PyExc_RuntimeError, "this tracker is closed");
+        PyErr_SetString(PyExc_RuntimeError, "track: this tracker is closed");
         return false;
     }
     self->users++;
@@ -51,7 +51,8 @@ static void tracker_leave(struct tracker *self)
 static bool tracker_begin_work(struct tracker *self)
 {
     if (self->working && self->owner == getpid()) {
-        PyErr_SetString(PyExc_RuntimeError, "another thread is starting or finishing this tracker");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "track: another thread is starting or stopping this tracker");
         return false;
     }
     if (!tracker_enter(self))
@@ -81,7 +82,7 @@ PyObject *tracker_object(PyObject *module, PyObject *args)
     if (!good)
         return NULL;
     if (r < 0)
-        return raise_error(r, &e, "cannot make a tracker");
+        return raise_error(r, &e, "track: cannot create a tracker");
     struct tracker *self = (struct tracker *)PyType_GenericAlloc(binding_of(module)->tracker_type,
                                                                  0);
     if (!self) {
@@ -120,7 +121,7 @@ static PyObject *tracker_add_target(PyObject *object, PyObject *args)
     Py_BEGIN_ALLOW_THREADS r = toll_tracker_add_target(self->t, &target, &e);
     Py_END_ALLOW_THREADS tracker_end_work(self);
     if (r < 0)
-        return raise_error(r, &e, "cannot measure this target");
+        return raise_error(r, &e, "track: cannot measure this target");
     Py_RETURN_NONE;
 }
 
@@ -143,7 +144,7 @@ static PyObject *tracker_add_output(PyObject *object, PyObject *args)
     Py_END_ALLOW_THREADS tracker_end_work(self);
     Py_DECREF(path);
     if (r < 0)
-        return raise_error(r, &e, "cannot write to this output");
+        return raise_error(r, &e, "output: cannot be opened");
     Py_RETURN_NONE;
 }
 
@@ -157,7 +158,7 @@ static PyObject *tracker_count_gpus(PyObject *object, PyObject *args)
     int r = toll_tracker_count_gpus(self->t, gpus, &e);
     tracker_end_work(self);
     if (r < 0)
-        return raise_error(r, &e, "cannot count these GPUs");
+        return raise_error(r, &e, "gpus: cannot be selected");
     Py_RETURN_NONE;
 }
 
@@ -177,7 +178,7 @@ static PyObject *tracker_keep_backup(PyObject *object, PyObject *args)
     tracker_end_work(self);
     Py_DECREF(path);
     if (r < 0)
-        return raise_error(r, &e, "cannot keep this backup");
+        return raise_error(r, &e, "backup: cannot be written");
     Py_RETURN_NONE;
 }
 
@@ -192,7 +193,7 @@ static PyObject *tracker_start(PyObject *object, PyObject *unused)
     Py_BEGIN_ALLOW_THREADS r = toll_tracker_start(self->t, &e);
     Py_END_ALLOW_THREADS tracker_end_work(self);
     if (r < 0)
-        return raise_error(r, &e, "cannot begin to measure");
+        return raise_error(r, &e, "track: cannot start");
     Py_RETURN_NONE;
 }
 
@@ -205,10 +206,10 @@ static PyObject *tracker_finish(PyObject *object, PyObject *unused)
     /* Once: an interrupt may come between this and what its caller does with the result. */
     if (!self->finished) {
         struct toll_end end = {.size = sizeof end};
-        bool told;
+        bool has_ended;
         Py_BEGIN_ALLOW_THREADS self->result = toll_tracker_finish(self->t, &end);
-        told = toll_tracker_wait(self->t, 0) == 0;
-        Py_END_ALLOW_THREADS self->ended = end.ended || told;
+        has_ended = toll_tracker_wait(self->t, 0) == 0;
+        Py_END_ALLOW_THREADS self->ended = end.ended || has_ended;
         self->finished = true;
     }
     int r = self->result;
@@ -240,7 +241,7 @@ static PyObject *tracker_wait(PyObject *object, PyObject *args)
     tracker_leave(self);
     if (finished)
         return PyBool_FromLong(ended);
-    return r < 0 ? raise_error(r, NULL, "cannot wait") : PyBool_FromLong(r == 0);
+    return r < 0 ? raise_error(r, NULL, "track: cannot wait") : PyBool_FromLong(r == 0);
 }
 
 static PyObject *tracker_report(PyObject *object, PyObject *args)
@@ -255,7 +256,7 @@ static PyObject *tracker_report(PyObject *object, PyObject *args)
     Py_BEGIN_ALLOW_THREADS r = toll_tracker_report_as(self->t, &like, &report, &e);
     Py_END_ALLOW_THREADS tracker_leave(self);
     if (r < 0)
-        return raise_error(r, &e, "cannot make a report");
+        return raise_error(r, &e, "report: cannot be written");
     PyObject *text = PyUnicode_DecodeUTF8(report, (Py_ssize_t)strlen(report), "replace");
     free(report);
     return text;
@@ -281,7 +282,7 @@ static PyObject *tracker_figure(PyObject *object, PyObject *args)
     tracker_leave(self);
     if (r == -ENOENT)
         Py_RETURN_NONE;
-    return r < 0 ? raise_error(r, NULL, "cannot tell a figure") : figure;
+    return r < 0 ? raise_error(r, NULL, "figure: cannot be read") : figure;
 }
 
 static PyObject *tracker_frame(PyObject *object, PyObject *unused)
@@ -296,7 +297,8 @@ static PyObject *tracker_frame(PyObject *object, PyObject *unused)
     Py_END_ALLOW_THREADS tracker_leave(self);
     if (r == -EAGAIN)
         Py_RETURN_NONE;
-    return r < 0 ? raise_error(r, NULL, "cannot tell a frame") : frame_object(self->module, frame);
+    return r < 0 ? raise_error(r, NULL, "frame: cannot be read")
+                 : frame_object(self->module, frame);
 }
 
 static PyObject *tracker_next_frame(PyObject *object, PyObject *args)
@@ -310,7 +312,8 @@ static PyObject *tracker_next_frame(PyObject *object, PyObject *args)
     Py_END_ALLOW_THREADS tracker_leave(self);
     if (r == 1)
         Py_RETURN_NONE;
-    return r < 0 ? raise_error(r, NULL, "cannot tell a frame") : frame_object(self->module, frame);
+    return r < 0 ? raise_error(r, NULL, "frame: cannot be read")
+                 : frame_object(self->module, frame);
 }
 
 static PyObject *tracker_mark(PyObject *object, PyObject *args)
@@ -329,11 +332,11 @@ static PyMethodDef tracker_methods[] = {
     {"add_target", tracker_add_target, METH_VARARGS,
      "add_target($self, kind, name, id, text, /)\n--\n\n"},
     {"add_output", tracker_add_output, METH_VARARGS,
-     "add_output($self, path, format, dialect, /)\n--\n\n"},
+     "add_output($self, path, format, layout, /)\n--\n\n"},
     {"count_gpus", tracker_count_gpus, METH_VARARGS,
      "count_gpus($self, gpus, /)\n--\n\nThose whose utilisation is added up."},
     {"keep_backup", tracker_keep_backup, METH_VARARGS,
-     "keep_backup($self, path, dialect, /)\n--\n\nA pickle of the results so far."},
+     "keep_backup($self, path, layout, /)\n--\n\nA pickle of the results so far."},
     {"start", tracker_start, METH_NOARGS, "start($self, /)\n--\n\nBegin to measure."},
     {"finish", tracker_finish, METH_NOARGS,
      "finish($self, /)\n--\n\nThe last sample, and the summary to every output. 0, or the "
@@ -343,7 +346,7 @@ static PyMethodDef tracker_methods[] = {
     {"wait", tracker_wait, METH_VARARGS,
      "wait($self, timeout_ms, /)\n--\n\nWhether all targets have ended within that time."},
     {"report", tracker_report, METH_VARARGS,
-     "report($self, format, dialect=None, /)\n--\n\nThe summary as it is now, 'text' or 'json'."},
+     "report($self, format, layout=None, /)\n--\n\nThe summary as it is now, 'text' or 'json'."},
     {"figure", tracker_figure, METH_VARARGS,
      "figure($self, name, /)\n--\n\n(total, last, min, max, mean, seconds of the max, quality,\n"
      "from), or None when there is no such figure."},

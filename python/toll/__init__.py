@@ -1,74 +1,130 @@
 # SPDX-License-Identifier: MIT
-"""toll tells what a job cost: CPU, memory, storage, network, as exactly as the kernel can account it.
+"""Measure what a job uses: CPU, memory, storage, network, GPUs, energy.
 
     import toll
 
     with toll.track() as t:               # this process and what it starts
         work()
-    print(t.summary)                      # for people
-    t.summary.target.cpu_seconds.total    # for programs
+    print(t.summary)                      # a report for people
+    t.summary.cpu_seconds                 # numbers for programs; None when not known
+    t.summary.peak_memory
+    t.summary.quality("peak_memory")      # how far to trust them
 
 What there is:
 
-    track(...)          measure a block: this process, or others that run already
+    track(...)          measure a block of this program, or other processes, in the background
     @tracked            measure each call of a function
-    run([...])          subprocess.run, with what the command and all it started used
-    snapshot(...)       one look at a process or at the machine, in microseconds
-    read_record(path)   what was measured before, from a .jsonl or a SQLite file
-    phase, event, gauge marks for the `toll run` around this program
+    run([...])          subprocess.run, and what the command with all its children used
+    snapshot(...)       current figures of a process or of the machine, in microseconds
+    read_record(path)   what was measured before, from a .jsonl or SQLite file
+    report(runs)        a page about a run: findings, charts, every figure
+    compare(a, b)       what changed between runs; conditions for CI
+    recommend(runs)     what to request for the next run
+    phase, event, gauge marks in the record of the `toll run` around this program
     metrics()           the table of everything that can be measured
-    dialects()          the columns of other tools; Translator makes their rows of frames
+    layouts()           the columns of other tools; Translator writes frames in them
 
-A native thread takes the samples and never needs the GIL. Figures say how exact they are
-(`.quality`); what is not known is None, never 0. Names end in their unit: seconds, bytes, cores.
+A native thread takes the samples and never needs the GIL. Names end with their unit: seconds, bytes,
+cores. What is not known is None, never 0. Summaries, figures and frames can be pickled.
 """
 
-import os as _os
+# Modules are imported when a name of theirs is used: `import toll` costs no more than the extension.
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all of this
 
 try:
     from . import _toll
 except ImportError as _error:
+    import os as _os
+
     _path = _os.path.join(_os.path.dirname(__file__), "_toll.abi3.so")
-    _why = str(_error) if _os.path.exists(_path) else f"there is no {_path}"
+    _why = str(_error) if _os.path.exists(_path) else f"{_path}: no such file"
     raise ImportError(
-        f"the native part of toll cannot be loaded: {_why}. 'make wheel' and 'pip install "
-        "dist/toll-*.whl' make and install a package that has it, for CPython 3.8 and later on Linux"
+        f"toll: cannot load the extension module: {_why} (needs CPython 3.8 or later on Linux; "
+        "'make wheel' and 'pip install dist/toll-*.whl' install it)"
     ) from None
 
-from ._dialects import Dialect, DialectColumn, DialectOption, Translator, dialects
-from ._figures import Figure, Metric, metrics
-from ._marks import Phase, event, gauge, phase
-from ._record import read_record
-from ._run import Completed, run
-from ._snapshot import snapshot
-from ._summary import Summary
 from ._toll import Frame, Row, version as __version__
-from ._track import track
-from ._tracker import Track
-from ._tracked import tracked
+
+if TYPE_CHECKING:
+    from ._compare import Change, Comparison, compare
+    from ._figures import Figure, Metric, metrics
+    from ._layouts import Layout, LayoutColumn, LayoutOption, Translator, layouts
+    from ._marks import Phase, event, gauge, phase
+    from ._plot import Frames, Plot
+    from ._recommend import Recommendation, recommend
+    from ._record import read_record
+    from ._report import Report, report
+    from ._run import Completed, run
+    from ._snapshot import snapshot
+    from ._summary import Summary
+    from ._track import track
+    from ._tracker import Track
+    from ._tracked import tracked
 
 __all__ = [
+    "Change",
+    "Comparison",
     "Completed",
-    "Dialect",
-    "DialectColumn",
-    "DialectOption",
     "Figure",
     "Frame",
+    "Frames",
+    "Layout",
+    "LayoutColumn",
+    "LayoutOption",
     "Metric",
     "Phase",
+    "Plot",
+    "Recommendation",
+    "Report",
     "Row",
     "Summary",
     "Track",
     "Translator",
     "__version__",
-    "dialects",
+    "compare",
     "event",
     "gauge",
+    "layouts",
     "metrics",
     "phase",
     "read_record",
+    "recommend",
+    "report",
     "run",
     "snapshot",
     "track",
     "tracked",
 ]
+
+_MODULES = {
+    "_compare": "Change Comparison compare",
+    "_figures": "Figure Metric metrics",
+    "_layouts": "Layout LayoutColumn LayoutOption Translator layouts "
+    "Dialect DialectColumn DialectOption dialects",  # names before 0.1.0
+    "_marks": "Phase event gauge phase",
+    "_plot": "Frames Plot",
+    "_recommend": "Recommendation recommend",
+    "_record": "read_record",
+    "_report": "Report report",
+    "_run": "Completed run",
+    "_snapshot": "snapshot",
+    "_summary": "Summary",
+    "_track": "track",
+    "_tracked": "tracked",
+    "_tracker": "Track",
+}
+
+if not TYPE_CHECKING:  # a checker shall know the names there are
+
+    def __getattr__(name):
+        for module, names in _MODULES.items():
+            if name in names.split():
+                from importlib import import_module
+
+                found = getattr(import_module("." + module, __name__), name)
+                globals()[name] = found
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Where the command `toll` is: in the package, or in the build directory it is imported from."""
+"""The path of the command `toll`: in the package, or in the build directory."""
 
 import os
 from pathlib import Path
 
 
 def find_command() -> str:
-    """The path of the command; TOLL in the environment of a build directory names another one."""
+    """The path of the command; in a build directory the variable TOLL can name another one."""
     here = Path(__file__).resolve().parent
     installed = here / "bin" / "toll"
     if os.access(installed, os.X_OK):
@@ -18,6 +18,5 @@ def find_command() -> str:
     if os.access(built, os.X_OK) and not built.is_dir():
         return str(built)
     raise FileNotFoundError(
-        f"the command toll is neither at {installed} nor at {built}; "
-        "the variable TOLL can name it"
+        f"run: command toll not found at {installed} or {built} (set the variable TOLL to its path)"
     )

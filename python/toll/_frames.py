@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import collections
 import threading
 import time
-from math import nan
 from typing import Any, AsyncIterator, Deque, Dict, Iterator, List, Optional
 
 from . import _toll
 
-# A wait is cut into pieces, so that Ctrl-C is heard; the GIL is released meanwhile.
+# A wait is divided, so that Ctrl-C interrupts it; the GIL is released meanwhile.
 PIECE_MS = 100
 
 
 class FrameStore:
-    """Takes frames out of the native tracker. One thread at a time pulls; the others are told."""
+    """Takes frames out of the native tracker. One thread at a time pulls; it wakes the others."""
 
     def __init__(self, native: _toll.Tracker, history: int) -> None:
         self._native = native
@@ -26,7 +24,7 @@ class FrameStore:
         self._pulling = False
         self._ended = False
         self._targets_ended = False  # as it was when the tracker finished
-        self._seen = 0  # the number behind the last frame that was pulled
+        self._seen = 0  # the number after that of the last frame that was pulled
         self._newest: Optional[_toll.Frame] = None
 
     def _take(self, frame: _toll.Frame) -> None:
@@ -35,7 +33,7 @@ class FrameStore:
         self._newest = frame
 
     def _pull_all(self) -> None:
-        """What waits in the tracker; with the lock held and nobody else pulling."""
+        """All that waits in the tracker; with the lock held and no other thread pulling."""
         while True:
             frame = self._native.next_frame(0)
             if frame is None:
@@ -43,7 +41,7 @@ class FrameStore:
             self._take(frame)
 
     def _pull_one(self, wait_ms: int) -> None:
-        """Wait for a frame, or until somebody else has pulled one; with the lock held."""
+        """Wait for a frame, or until another thread has pulled one; with the lock held."""
         if self._pulling:
             self._changed.wait(wait_ms / 1000)
             return
@@ -121,7 +119,7 @@ class FrameStore:
 
     def _check_history(self) -> None:
         if not self._kept.maxlen:
-            raise ValueError("history is 0: no frames are kept")
+            raise ValueError("history: no frames are kept with 0 (expected 1 or more to iterate)")
 
     def iterate(self, to_the_end: bool = False) -> Iterator[_toll.Frame]:
         """Until it was stopped; to the end: or until all targets have ended."""
@@ -137,6 +135,8 @@ class FrameStore:
                 return
 
     async def iterate_async(self) -> AsyncIterator[_toll.Frame]:
+        import asyncio
+
         self._check_history()
         loop = asyncio.get_running_loop()
         number = 0
@@ -154,9 +154,11 @@ def frames_to_pandas(frames: List[_toll.Frame]) -> Any:
         import pandas  # type: ignore[import]
     except ImportError as error:
         raise ImportError(
-            "to_pandas() needs pandas, which is not installed; frames and to_dict() do without"
+            "to_pandas: pandas is not installed (frames and to_dict() work without it)"
         ) from error
-    # With None in the place of what is not known, a column would hold objects, not numbers.
+    from math import nan
+
+    # With None for what is not known, a column would hold objects, not numbers.
     rows: List[Dict[str, float]] = [
         {
             "elapsed_seconds": frame.elapsed_seconds,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ctrl-C while something is begun that would be left behind."""
+"""Ctrl-C while a command is started: it would be left running."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any, Optional
 
 
 class HeldInterrupts:
-    """From its making to release(), an interrupt only waits. Signals are not blocked, which a
-    command would inherit. Other threads than the first hear of none; where the program takes
-    interrupts in no way of Python's, nothing is changed."""
+    """Holds back SIGINT from its creation to release(). Signals are not blocked, which a command
+    would inherit. Only the main thread receives any; without a Python handler nothing changes."""
 
     def __init__(self) -> None:
         self._has_come = False
@@ -28,7 +27,7 @@ class HeldInterrupts:
         self._has_come = True
 
     def release(self) -> None:
-        """What has come is told now, as a KeyboardInterrupt or however the program does it."""
+        """Deliver what came meanwhile, as a KeyboardInterrupt or to the handler of the program."""
         before, self._before = self._before, None
         if before is None:
             return

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Marks: what a program says of itself, in the record among the samples."""
+"""Marks: what a program reports of itself, in the record among the samples."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from typing import Any, Callable, Optional, Sequence, Type, TypeVar, cast
-from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Type, TypeVar, cast
 
 from . import _toll
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 # In the order of enum toll_mark_kind.
 PHASE_BEGIN, PHASE_END, EVENT, GAUGE = range(4)
@@ -21,29 +21,31 @@ NAME_BYTES = 128
 
 
 def _check_name(name: object) -> None:
-    """The one mistake that is told: a name is written by the programmer, all else comes with data."""
+    """The one mistake that raises: the programmer writes a name, all else comes with data."""
     if isinstance(name, str) and 0 < len(name) <= NAME_BYTES and name.isascii() and name.isprintable():
         return
     if not isinstance(name, str):
-        raise ValueError(f"the name of a mark is {name!r}; it takes text")
+        raise ValueError(f"mark: invalid name {name!r} (expected text)")
     try:
         length = len(name.encode())
     except UnicodeEncodeError:
-        raise ValueError(f"the name of a mark is {name!r}, which is no UTF-8 text") from None
+        raise ValueError(f"mark: invalid name {name!r} (expected UTF-8 text)") from None
     if not 0 < length <= NAME_BYTES:
-        raise ValueError(f"the name of a mark has {length} bytes; it takes 1 to {NAME_BYTES}")
+        raise ValueError(f"mark: invalid name of {length} bytes (expected 1 to {NAME_BYTES})")
     if any(one < " " or "\x7f" <= one < "\xa0" for one in name):
-        raise ValueError(f"the name of a mark is {name!r}; it takes no control characters")
+        raise ValueError(f"mark: invalid name {name!r} (expected no control characters)")
 
 
 def check_decorable(function: object, what: str) -> None:
     """Functions, also asynchronous ones: a generator has done nothing when its call returns."""
+    import inspect
+
     if not callable(function):
-        raise TypeError(f"{what} decorates a function, not {function!r}")
+        raise TypeError(f"{what}: cannot decorate {function!r} (expected a function)")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(
-            f"{what} cannot decorate the generator {getattr(function, '__qualname__', function)!r}: "
-            "its call returns before it runs; put a `with` block into it, or around the loop"
+            f"{what}: cannot decorate the generator {getattr(function, '__qualname__', function)!r}: "
+            "its call returns before it runs (use a `with` block in it, or around the loop)"
         )
 
 
@@ -54,7 +56,7 @@ def _send(kind: int, name: str, value: float, attributes: Sequence[str]) -> int:
 def _is_taken(
     mark: Send, kind: int, name: str, value: float = 0.0, attributes: Sequence[str] = ()
 ) -> bool:
-    """Whatever is wrong with a mark, the job goes on."""
+    """Whatever is wrong with a mark, the job continues."""
     try:
         return mark(kind, name, value, attributes) == 0
     except Exception:
@@ -70,7 +72,7 @@ class Phase:
         @t.phase("train")
         def train(): ...
 
-    It never raises by itself: a mark that cannot be taken is left out.
+    It never raises by itself: a mark that is not accepted is left out.
     """
 
     __slots__ = ("_mark", "name")
@@ -104,7 +106,10 @@ class Phase:
         self.__exit__(kind, error, traceback)
 
     def __call__(self, function: Function) -> Function:
-        check_decorable(function, "a phase")
+        import functools
+        import inspect
+
+        check_decorable(function, "phase")
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -122,43 +127,55 @@ class Phase:
         return cast(Function, calling)
 
     def __repr__(self) -> str:
-        return f"<toll.Phase {self.name!r}>"
+        return f"<Phase {self.name!r}>"
 
 
 def send_event(mark: Send, name: str, attributes: "dict[str, object]") -> bool:
-    """True: it was taken."""
+    """Whether it was accepted."""
     _check_name(name)
     for key in attributes:
         if "=" in key:
-            raise ValueError(f"attribute {key!r}: a key is text without '='")
+            raise ValueError(f"event: invalid attribute {key!r} (expected a name without '=')")
     try:
         texts = [f"{key}={value}" for key, value in attributes.items()]
-    except Exception:  # what a value says of itself is not worth the job
+    except Exception:  # a value without a text is not worth the job
         return False
     return _is_taken(mark, EVENT, name, 0.0, texts)
 
 
 def send_gauge(mark: Send, name: str, value: float) -> bool:
+    """Whether it was accepted."""
     _check_name(name)
     return _is_taken(mark, GAUGE, name, value)
 
 
 def phase(name: str) -> Phase:
-    """A phase, told to the `toll run` around this program; without one it does nothing."""
+    """A phase of this program, for the `toll run` around it; does nothing without one.
+
+        with toll.phase("train"):
+            ...
+
+    It is a decorator, too. Phases may be nested, and may overlap.
+    """
     return Phase(name)
 
 
 def event(name: str, **attributes: object) -> bool:
-    """An event, told to the `toll run` around this program; False: nobody took it.
+    """Something that happened, for the `toll run` around this program. Returns whether it was
+    accepted.
 
-    ValueError for a name that cannot be one; whatever else is wrong, the program goes on.
+        toll.event("saved", path="model.pt")
+
+    ValueError for an invalid name; whatever else is wrong, the program continues.
     """
     return send_event(_send, name, attributes)
 
 
 def gauge(name: str, value: float) -> bool:
-    """A figure of the program's own, told to the `toll run` around it; False: nobody took it.
+    """A figure of the program itself, for the `toll run` around it. Returns whether it was accepted.
 
-    One that is not finite is not taken. ValueError for a name that cannot be one.
+        toll.gauge("loss", 0.3)
+
+    A number that is not finite is not accepted. ValueError for an invalid name.
     """
     return send_gauge(_send, name, value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is asked for, as the extension takes it; mistakes are told here or by libtoll."""
+"""Arguments as the extension takes them. Mistakes raise here, or in libtoll."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def one_of(what: str, word: Optional[str], words: Tuple[str, ...]) -> int:
     if word is None and "none" in words:
         word = "none"
     if word not in words:
-        raise ValueError(f"{what} is {word!r}; it takes {', '.join(map(repr, words))}")
+        raise ValueError(f"{what}: invalid value {word!r} (expected {', '.join(map(repr, words))})")
     return words.index(word)
 
 
@@ -55,9 +55,11 @@ def nanoseconds(interval: Interval) -> int:
     if interval is None or interval == "auto":
         return 0
     if isinstance(interval, bool) or not isinstance(interval, (int, float)):
-        raise TypeError(f"interval is {interval!r}; it takes seconds as a number, or 'auto'")
+        raise TypeError(f"interval: invalid value {interval!r} (expected seconds, or 'auto')")
     if not 0.001 <= interval <= 1e9:
-        raise ValueError(f"interval is {interval!r}; it takes seconds from 0.001 up, or 'auto'")
+        raise ValueError(
+            f"interval: invalid value {interval!r} (expected 0.001 seconds or more, or 'auto')"
+        )
     return round(interval * 1e9)
 
 
@@ -76,55 +78,57 @@ def _each(value: object) -> List[object]:
 
 
 def gpu_words(gpus: Gpus) -> Optional[str]:
-    """As --gpus takes them; what is wrong with the words is told by libtoll."""
+    """As --gpus takes them; libtoll checks the words."""
     if gpus is None or isinstance(gpus, str):
         return gpus
     words = _each(gpus)
     for word in words:
         if isinstance(word, bool) or not isinstance(word, (int, str)):
             raise TypeError(
-                f"gpus is {gpus!r}; it takes 'all', 'none', 'visible', or numbers and UUIDs"
+                f"gpus: invalid value {gpus!r} (expected 'all', 'none', 'visible', or numbers "
+                "and UUIDs)"
             )
     return ",".join(map(str, words)) or "none"
 
 
 def label_list(labels: Optional[Mapping[str, object]]) -> List[str]:
     if labels is not None and not isinstance(labels, Mapping):
-        raise TypeError(f"labels is {labels!r}; it takes a dict, as {{'team': 'blue'}}")
+        raise TypeError(f"labels: invalid value {labels!r} (expected a dict such as {{'team': 'a'}})")
     pairs = dict(labels or {})
     for key in pairs:
         if not isinstance(key, str) or not key or "=" in key:
-            raise ValueError(f"label {key!r}: a key is text without '='")
+            raise ValueError(f"labels: invalid key {key!r} (expected text without '=')")
     return [f"{key}={value}" for key, value in pairs.items()]
 
 
 class Destination(NamedTuple):
     format: Optional[str]
     path: str
-    dialect: Optional[str]
+    layout: Optional[str]
 
 
 def _is_one_output(outputs: object) -> bool:
-    """("csv", "a.csv"), where a list of such was to be; "csv" is no path that tells a format."""
+    """("csv", "a.csv") in the place of a list of such: "csv" is not a path with a suffix."""
     if not isinstance(outputs, tuple) or len(outputs) not in (2, 3):
         return False
     return isinstance(outputs[0], str) and not {".", "/"} & set(outputs[0])
 
 
 def output_list(outputs: Union[Path, Iterable[Output]]) -> List[Destination]:
-    """A single path is taken for what it is."""
+    """A single path may be given without a list."""
     if isinstance(outputs, (str, os.PathLike)):
         outputs = [outputs]
     if _is_one_output(outputs):
         raise ValueError(
-            f"outputs is {outputs!r}: one with a format stands in a list, outputs=[{outputs!r}]"
+            f"outputs: invalid value {outputs!r} (expected a list, outputs=[{outputs!r}])"
         )
     found: List[Destination] = []
     for output in outputs:
         words: Tuple[Any, ...] = output if isinstance(output, tuple) else (None, output)
         if len(words) not in (2, 3):
             raise ValueError(
-                f"output {output!r}: it takes a path, (format, path) or (format, path, dialect)"
+                f"outputs: invalid value {output!r} (expected a path, (format, path) or "
+                "(format, path, layout))"
             )
         found.append(Destination(words[0], os.fspath(words[1]), words[2] if words[2:] else None))
     return found
@@ -148,9 +152,9 @@ def option_tuple(
     gpus: Gpus = None,
 ) -> OptionsTuple:
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"name is {name!r}; it takes text")
+        raise TypeError(f"name: invalid value {name!r} (expected text)")
     if history < 0:
-        raise ValueError(f"history is {history}; it takes a number of frames, or 0 for none")
+        raise ValueError(f"history: invalid value {history} (expected a number of frames, 0 for none)")
     return (
         nanoseconds(interval),
         globs(metrics),
@@ -171,24 +175,24 @@ def option_tuple(
 
 def _number(what: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{what} is {value!r}; it takes a number")
+        raise TypeError(f"{what}: invalid value {value!r} (expected a number)")
     if not 0 < value < 2**31:
-        raise ValueError(f"{what} is {value}; it takes a number from 1 up")
+        raise ValueError(f"{what}: invalid value {value} (expected 1 or more)")
     return value
 
 
 def _named(what: str, value: object) -> List[object]:
-    """An empty list is a mistake: it would be this process, of which nobody spoke."""
+    """An empty list is a mistake: it would measure this process, which was not named."""
     found = _each(value)
     if value is not None and not found:
-        raise ValueError(f"{what} is {value!r}, which names nobody; None is this process")
+        raise ValueError(f"{what}: invalid value {value!r} (expected at least one; None: this process)")
     return found
 
 
 def target_list(
     pid: object, group: object, session: object, cgroup: object, match: object, user: object
 ) -> List[Target]:
-    """Each may be one or several; none at all is this process."""
+    """Each may be one or several; without any, the caller measures this process."""
     found = [Target(PROCESS, _number("pid", one), None) for one in _named("pid", pid)]
     found += [Target(GROUP, _number("group", one), None) for one in _named("group", group)]
     found += [Target(SESSION, _number("session", one), None) for one in _named("session", session)]

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 from typing import Any, Dict, Iterator, Optional, Union
 
 from . import _toll
@@ -14,17 +12,25 @@ from . import _toll
 def read_record(
     path: Union[str, "os.PathLike[str]"], run: Optional[int] = None
 ) -> Iterator[Dict[str, Any]]:
-    """Each line of a record as a dict, in order: "type" is run, sample, process, phase, event, gauge
-    or summary, as docs/formats.md describes them.
+    """Iterate over the lines of a record, each a dict. line["type"] is run, sample, process, phase,
+    event, gauge or summary; docs/formats.md describes them.
 
-    `path` is a .jsonl or a SQLite file that toll has written, or still writes: then the last line is
-    the summary of the samples so far. `run` is the number of one of several. The file is read when
-    this is called, and once: what it is missing or damaged by raises at once.
+        for line in toll.read_record("run.jsonl"):
+            if line["type"] == "sample":
+                print(line["elapsed_seconds"], line["target"]["combined"]["cpu_seconds"])
+
+    `path` is a .jsonl or SQLite file of toll. If it is still being written, the last line is the
+    summary of the samples so far. `run` is the number of one run; None: all of them, in order.
+
+    The file is read at once: OSError if it cannot be read or is damaged, ValueError if it is not a
+    record.
     """
+    import tempfile
+
     if run is not None and (isinstance(run, bool) or not isinstance(run, int)):
-        raise TypeError(f"run is {run!r}; it takes a number")
+        raise TypeError(f"run: invalid value {run!r} (expected a number)")
     if run is not None and run < 1:
-        raise ValueError(f"run is {run}; it takes a number from 1 up")
+        raise ValueError(f"run: invalid value {run} (expected 1 or more)")
     file = tempfile.TemporaryFile()
     try:
         _toll.record_lines(path, run or 0, file.fileno())
@@ -35,6 +41,8 @@ def read_record(
 
 
 def _lines(file: Any) -> Iterator[Dict[str, Any]]:
+    import json
+
     with file:
         file.seek(0)
         for line in file:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""run: subprocess.run with a summary. The command `toll` does the work, so that the accounting is
-exact and the children of this program are left alone."""
+"""run: subprocess.run with a summary. It starts the command `toll`, so that the accounting is exact
+and the children of this program are left alone."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ._warn import warn
 
 Words = Union[str, bytes, "os.PathLike[str]", Sequence[Union[str, bytes, "os.PathLike[str]"]]]
 NOT_FOUND, NOT_EXECUTABLE, FAILED = 127, 126, 125
-# How long a command that was interrupted may take to end by itself before it is told again.
+# How long an interrupted command may take to end by itself before it gets a signal again.
 PATIENCE_SECONDS = 0.25
 
 
 class Completed(subprocess.CompletedProcess):  # type: ignore[type-arg]
-    """A subprocess.CompletedProcess with a `summary` of what the command and all it started used."""
+    """A subprocess.CompletedProcess with a `summary` of what the command and its descendants used."""
 
     def __init__(
         self, args: Any, returncode: int, stdout: Any, stderr: Any, summary: Optional[Summary]
@@ -35,13 +35,27 @@ class Completed(subprocess.CompletedProcess):  # type: ignore[type-arg]
         super().__init__(args, returncode, stdout, stderr)
         self.summary = summary
 
+    def __repr__(self) -> str:
+        """<Completed make -j8: exit 0 in 1m 12s, 4m 31s CPU, 1.82 GiB peak>"""
+        code = self.returncode
+        ended = f"exit {code}" if code >= 0 else f"killed by signal {-code}"
+        if self.summary is None:
+            return f"<Completed {self.args!r}: {ended}, no summary>"
+        try:
+            seconds = _toll.number_text(self.summary.wall_seconds, "seconds")
+            figures = [one for one in self.summary._headline() if one != self.summary.outcome()]
+            ended = self.summary.outcome() or ended
+            return f"<Completed {self.summary.title()}: {', '.join([f'{ended} in {seconds}', *figures])}>"
+        except Exception:  # a repr never raises
+            return f"<Completed {self.args!r}: {ended}>"
+
 
 def _words(args: Words, shell: bool) -> List[Any]:
     if isinstance(args, (str, bytes, os.PathLike)):
         args = [args]
     words = [os.fspath(word) for word in args]
     if not words:
-        raise ValueError("there is no command to run")
+        raise ValueError("run: args is empty (expected a command)")
     return ["/bin/sh", "-c", *words] if shell else words
 
 
@@ -57,7 +71,7 @@ def _why_not(path: str) -> int:
 def _check_command(
     word: Union[str, bytes], cwd: Optional[Path], env: Optional[Mapping[str, str]]
 ) -> None:
-    """Raise as subprocess does, before toll is asked to say the same on stderr."""
+    """Raise as subprocess does, before toll reports the same on stderr."""
     name = os.fsdecode(word)
     if cwd is not None and not os.path.isdir(cwd):
         code = errno.ENOTDIR if os.path.exists(cwd) else errno.ENOENT
@@ -66,7 +80,7 @@ def _check_command(
     reasons = [_why_not(os.path.join(cwd or "", place, name)) for place in places]
     if 0 in reasons:
         return
-    # As execvp: a file that may not be executed says more than those that are not there.
+    # As execvp: a file that may not be executed is a better reason than those that are missing.
     nowhere = (errno.ENOENT, errno.ENOTDIR)
     code = next((one for one in reasons if one not in nowhere), errno.ENOENT)
     if "/" in name:
@@ -75,14 +89,14 @@ def _check_command(
 
 
 class _Place:
-    """The directory that toll writes into. The files are there before, with a time that no file has:
-    toll touches them at the end of a command, and never when it could not start it."""
+    """The directory that toll writes into. The files exist before, with a time that no file has:
+    toll writes them at the end of a command, and never when it could not start it."""
 
     FILES = ("summary.json", "summary.txt")
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
-        self.why = ""  # there is no summary
+        self.why = ""  # reason for a missing summary
         for name in self.FILES:
             with open(self.path(name), "wb"):
                 pass
@@ -100,7 +114,7 @@ class _Place:
         try:
             return all(os.stat(self.path(name)).st_mtime == 0 for name in self.FILES)
         except OSError:
-            return False  # the command has cleaned up
+            return False  # the command has removed them
 
     def read(self) -> Optional[Summary]:
         text = None
@@ -108,10 +122,10 @@ class _Place:
             with open(self.path("summary.json"), encoding="utf-8") as file:
                 document: Dict[str, Any] = json.load(file)
         except OSError as error:
-            self.why = f"it cannot be read: {error.strerror}"
+            self.why = f"cannot be read: {error.strerror}"
             return None
         except ValueError:
-            self.why = "it was not written completely"
+            self.why = "not written completely"
             return None
         try:
             with open(self.path("summary.txt"), encoding="utf-8", errors="replace") as file:
@@ -133,17 +147,17 @@ def _returncode(status: int, summary: Optional[Summary]) -> int:
 
 
 def _refused(status: int, word: Any, stderr: Any) -> Exception:
-    """toll could not start the command; it has said why on the command's stderr."""
+    """toll could not start the command; the reason is on the command's stderr."""
     code = {NOT_FOUND: errno.ENOENT, NOT_EXECUTABLE: errno.EACCES}.get(status)
     if code is not None:
         return OSError(code, os.strerror(code), os.fsdecode(word))
-    said = os.fsdecode(stderr).strip() if stderr else "toll has said why on stderr"
-    return OSError(f"the command could not be started: {said}")
+    reason = os.fsdecode(stderr).strip() if stderr else "the reason is on stderr"
+    return OSError(f"run: cannot start {os.fsdecode(word)!r}: {reason}")
 
 
 def _wait_interrupted(process: "subprocess.Popen[Any]") -> None:
-    """Ctrl-C reaches the command by itself; an interrupt for this process alone is handed on. A
-    second one ends it with SIGTERM; it is waited for in any case."""
+    """Ctrl-C reaches the command by itself; an interrupt for this process alone is passed on. A
+    second one ends it with SIGTERM. It is waited for in any case."""
     for number in (signal.SIGINT, signal.SIGTERM):
         try:
             process.wait(PATIENCE_SECONDS)
@@ -193,28 +207,28 @@ def run(
     watch_exits: bool = False,
     **popen: Any,
 ) -> Completed:
-    """subprocess.run, with what the command and everything it started used.
+    """subprocess.run, and what the command with all its descendants used.
 
         done = toll.run(["make", "-j4"], check=True)
-        done.summary.target.cpu_seconds.total
+        done.summary.cpu_seconds, done.summary.peak_memory
 
-    Arguments up to env are those of subprocess.run, and so is what is raised; more of those of
-    subprocess.Popen may follow by name. A CalledProcessError and a TimeoutExpired have the
-    `summary` too. On a timeout the command ends with all it started: SIGTERM, and after `grace`
-    seconds SIGKILL. The rest is as for toll.track().
+    Arguments up to `env` are those of subprocess.run, with the same exceptions; other arguments of
+    subprocess.Popen can follow by name. CalledProcessError and TimeoutExpired have the `summary`
+    too. On a timeout the command ends with all its descendants: SIGTERM, then SIGKILL after `grace`
+    seconds. The other arguments are those of toll.track(), and:
 
-    In the summary and in outputs, what looks like a secret in the command (--password X, API_KEY=X)
-    is "***" unless show_secrets is True; with no_args only the program's name is kept.
+    no_args      keep only the program's name of the command in the summary and the outputs
+    show_secrets keep what looks like a secret in the command (--password X, API_KEY=X); "***"
+                 replaces it otherwise
+    watch_exits  let the kernel record every process that starts or ends: they are counted exactly,
+                 and children that were not waited for are noticed; starting a process takes longer
 
-    With watch_exits the kernel records every process that starts or ends: they are counted exactly,
-    and children that were discarded unseen are noticed; starting a process takes longer.
-
-    When the command ran and its summary could not be kept, as on a full disk, `summary` is None and
-    a RuntimeWarning says why; the return code is the command's.
+    If the command ran and its summary could not be kept, as on a full disk, `summary` is None and a
+    RuntimeWarning has the reason; the return code is the command's.
     """
     words = _words(args, shell)
     if "executable" in popen or "preexec_fn" in popen:
-        raise TypeError("executable and preexec_fn would be toll's, not the command's")
+        raise TypeError("run: executable and preexec_fn are not supported (they would apply to toll)")
     if capture_output:
         if stdout is not None or stderr is not None:
             raise ValueError("stdout and stderr arguments may not be used with capture_output.")
@@ -236,7 +250,7 @@ def run(
         show_secrets=show_secrets,
         gpus=gpus,
     )
-    _toll.tracker(*options).close()  # a mistake in them is told here
+    _toll.tracker(*options).close()  # raises for a mistake in them
     _check_command(words[0], cwd, env)
     with tempfile.TemporaryDirectory(prefix="toll-run-") as directory:
         place = _Place(directory)
@@ -247,7 +261,7 @@ def run(
             command.append("--watch-exits")
         if timeout is not None:
             command += ["--timeout", time_word(timeout), "--grace", time_word(grace)]
-        interrupts = HeldInterrupts()  # one that comes in between would leave the command behind
+        interrupts = HeldInterrupts()  # one in between would leave the command running
         try:
             process = subprocess.Popen(
                 [*command, "--", *words],
@@ -271,7 +285,7 @@ def run(
     if refused and status in (NOT_FOUND, NOT_EXECUTABLE, FAILED):
         raise _refused(status, words[0], err)
     if summary is None:
-        warn(f"there is no summary of {os.fsdecode(words[0])!r}: {place.why}")
+        warn(f"run: no summary of {os.fsdecode(words[0])!r}: {place.why}")
     return _finish(Completed(args, _returncode(status, summary), out, err, summary), timeout, check)
 
 
@@ -285,7 +299,7 @@ def _communicate(
         _wait_interrupted(process)
         raise
     except BaseException:
-        process.terminate()  # toll hands it on
+        process.terminate()  # toll passes it on
         process.wait()
         raise
 

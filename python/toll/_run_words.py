@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is asked of toll.run(), in the words of the command `toll run`."""
+"""Arguments of toll.run() as options of the command `toll run`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ._options import Destination, OptionsTuple
 
 
 def time_word(value: float) -> str:
-    """Seconds, as options take them."""
+    """Seconds, as an option is written."""
     return f"{max(1, round(value * 1e6))}us"
 
 
 def _from_anywhere(place: str) -> str:
-    """The command may run in another directory; a server is where it is: a URL, [HOST]:PORT, ""."""
+    """Absolute, since the command may run in another directory; not of a server: a URL, [HOST]:PORT."""
     if not place or "://" in place or re.match(r"[^/]*:\d+(,|$)", place) or os.path.isabs(place):
         return place
     return os.path.join(os.getcwd(), place)
@@ -30,16 +30,16 @@ def _destination(output: Destination) -> str:
     if colon and not front and word in _toll.formats():
         front, path = word, rest
     path = _from_anywhere(path)
-    if output.dialect is not None:
-        _toll.translator(output.dialect)  # says what is wrong with it
-        if ":" in output.dialect:
-            raise ValueError(f"dialect {output.dialect!r}: ':' can not stand in one of toll.run()")
-        front += f"@{output.dialect}"
+    if output.layout is not None:
+        _toll.translator(output.layout)  # checks it
+        if ":" in output.layout:
+            raise ValueError(f"layout: invalid value {output.layout!r} (expected no ':' in toll.run())")
+        front += f"@{output.layout}"
     return f"{front}:{path}" if front else path
 
 
 def run_words(options: OptionsTuple, outputs: Iterable[Destination]) -> List[str]:
-    """Those that say the same as these options."""
+    """The options of the command for these of track()."""
     interval_ns, metrics, name, labels, memory, processes, children, system, network = options[:9]
     found = ["run", "-q"]
     for output in outputs:

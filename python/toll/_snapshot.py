@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One look at a process, at several, or at the machine."""
+"""snapshot: current figures of a process, of several, or of the machine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Look = TypeVar("Look", bound=Callable[..., _toll.Frame])
 
 
 def _without_python(look: Look) -> Look:
-    """The same as a function of the extension: a look at this process alone takes a few
-    microseconds, of which going through Python would be a part."""
+    """The same as a function of the extension: a snapshot of this process takes a few microseconds,
+    of which a function in Python would be a large part."""
     function: Any = look
     options = ", ".join(f"{name}={value!r}" for name, value in function.__kwdefaults__.items())
     text = f"snapshot(pid=None, *, {options})\n--\n\n{look.__doc__}"
@@ -37,23 +37,24 @@ def snapshot(
     memory: str = "rss",
     processes: Optional[str] = None,
 ) -> _toll.Frame:
-    """What a target has used since it began, and has now.
+    """Current figures of a process, or of the machine, as a Frame. Counters are since the start of
+    the process.
 
-    Without arguments: this process alone, in some microseconds. `pid` is another process, with
-    `children=True` what it started as well; `group`, `session`, `cgroup`, `match` and `user` name
+    Without arguments: this process alone, in a few microseconds. `pid` is another process, with
+    `children=True` its descendants as well; `group`, `session`, `cgroup`, `match` and `user` name
     several processes. `system=True` adds the machine; alone it is the machine and nothing else.
-    `gpus="all"` (or "visible", numbers, UUIDs) adds rows of GPUs, where the driver answers in time.
-    `memory="pss"` reads the proportional set size too, which takes milliseconds for each gigabyte.
+    `gpus="all"` (or "visible", numbers, UUIDs) adds rows of GPUs if the driver answers in time.
+    `memory="pss"` reads the proportional set size too, which takes milliseconds per gigabyte.
 
         toll.snapshot().cpu_seconds
         toll.snapshot(1234, children=True).memory_rss_bytes
         toll.snapshot(system=True).memory_used_bytes
 
-    ProcessLookupError when there is no such process.
+    ProcessLookupError if there is no such process.
     """
     targets = target_list(pid, group, session, cgroup, match, user)
     if len(targets) > 1:
-        raise ValueError("a snapshot is of one target; toll.track() takes several")
+        raise ValueError("snapshot: several targets (expected one; toll.track() measures several)")
     options = option_tuple(
         metrics=metrics,
         memory=memory,
@@ -65,4 +66,4 @@ def snapshot(
     )
     alone = not targets and system and not (children or network or processes)
     kind, number, text = targets[0] if targets else Target(-1 if alone else PROCESS, 0, None)
-    return _toll.look_once(options, kind, number, text)
+    return _toll.snapshot_once(options, kind, number, text)

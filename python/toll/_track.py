@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""track: measure a block of the program, or what runs beside it, in the background."""
+"""track: measure a block of the program, or other processes, in the background."""
 
 from __future__ import annotations
 
@@ -48,34 +48,36 @@ def track(
     match: Texts = None,
     user: Union[Texts, int] = None,
 ) -> Track:
-    """Measure in the background, this process with its children unless something else is named.
+    """Measure in the background: this process with its children, or what is named.
 
         with toll.track() as t:
             work()
         print(t.summary)
 
-    interval    seconds between samples, from 0.001 up; "auto" (None) begins with 10 ms and grows
-                with the age of the run to 1 s
-    metrics     only these: globs, as text with commas between or as a list
-    children    with what the processes start
-    system      the machine too; network: network bytes of the target, which are dear
-    gpus        "all", "none", "visible" (None), or numbers and UUIDs, as text or as a list
-    outputs     files: "run.csv", "run.jsonl", "summary.json", or ("csv", "/dev/fd/3")
-    memory      "auto" reads the proportional set size as the budget allows, "rss" never, "pss" always
-    processes   rows of single processes: "top", "all" or None
-    history     how many frames are kept for `frames`, iteration and to_pandas()
-    since_start count from the birth of the processes, not from now on
-    without_self  this process belongs to no target, even when it descends from one: for a process
-                that does nothing but measure
-    show_secrets  keep what looks like a password, token or key in names, labels and marks; it is
-                "***" otherwise
-    reports     (format, dialect) of summaries that report() can tell when it was stopped
+    What to measure, each one or several; None of them: this process:
+    pid, group, session, cgroup, user   processes that are already running
+    match         a regular expression on command lines
+    children      with their descendants (True)
+    system        the machine too
+    network       network bytes of the target too, which is expensive
+    gpus          "all", "none", "visible" (None), or numbers and UUIDs, as text or a list
 
-    An output with the names and units of another tool is (format, path, dialect):
-    ("csv", "rows.csv", "resource-tracker"); dialects() lists them.
+    How:
+    interval      seconds between samples, 0.001 or more; "auto" (None): 10 ms at first, up to 1 s
+    metrics       only these: globs, comma-separated or a list
+    memory        the proportional set size (PSS): "auto" within the budget, "rss" never, "pss" always
+    processes     rows of single processes: "top", "all" or None
+    since_start   count from the start of the processes, not from now
+    without_self  leave this process out of every target: for a process that only measures
 
-    pid, group, session, cgroup, match (a regular expression on command lines) and user name what to
-    measure instead; each may be one or several.
+    Where to:
+    name, labels  to find the run again
+    outputs       files ("run.csv", "run.jsonl", "runs.sqlite", "summary.json") or servers; or
+                  (format, path) and (format, path, layout), with the columns of another tool
+    history       how many frames are kept for `frames`, iteration and to_pandas()
+    reports       (format, layout) of summaries that report() can return after stop()
+    show_secrets  do not replace what looks like a password, token or key by "***" in names, labels
+                  and marks
     """
     targets = target_list(pid, group, session, cgroup, match, user)
     options = option_tuple(
@@ -105,7 +107,7 @@ def track_machine(
     history: int = 4096,
     gpus: Gpus = None,
 ) -> Track:
-    """The machine in the background, and no process."""
+    """Measure the machine in the background, and no process."""
     options = option_tuple(
         interval=interval, processes=None, system=True, history=history, gpus=gpus
     )

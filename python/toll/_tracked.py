@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from typing import Any, Callable, Optional, TypeVar, Union, overload
 
 from ._marks import check_decorable
@@ -13,10 +11,6 @@ from ._tracker import Track
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OnDone = Optional[Callable[[Track], Any]]
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function)
 
 
 @overload
@@ -47,12 +41,17 @@ def tracked(
         @toll.tracked(name="nightly", on_done=lambda t: print(t.summary), interval=0.1)
         def night(): ...
 
-    The last call that has ended is `function.last`, a Track; None before the first. `on_done` is
+    `function.last` is the Track of the last call that has ended; None before the first. `on_done` is
     called with it after every call, also of one that raised. Other options are those of
-    toll.track(). Calls may be nested and run in several threads: each is measured by itself, and
-    what else the process did in the meantime counts with it. Generators are refused. An output that
-    cannot be written is a RuntimeWarning; what the function returned is returned.
+    toll.track().
+
+    Calls may be nested and run in several threads; each is measured separately. The process is
+    measured, so what other threads do at the same time counts too. Generators are a TypeError. An
+    output that cannot be written is a RuntimeWarning; the function's result is returned.
     """
+
+    import functools
+    import inspect
 
     def decorate(inner: Function) -> Function:
         check_decorable(inner, "toll.tracked")
@@ -63,7 +62,7 @@ def tracked(
             if on_done is not None:
                 on_done(t)
 
-        if _is_async(inner):
+        if inspect.iscoroutinefunction(inner):
 
             @functools.wraps(inner)
             async def waiting(*args: Any, **kwargs: Any) -> Any:

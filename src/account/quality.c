@@ -3,7 +3,7 @@
 
 #define M(name) BIT(process_##name)
 
-/* In struct rusage, so wait4 tells them of everything that was reaped. */
+/* In struct rusage, so wait4 has them for everything that was reaped. */
 static const uint64_t in_rusage = M(cpu_seconds) | M(cpu_user_seconds) | M(cpu_system_seconds) |
                                   M(faults_minor_count) | M(faults_major_count) |
                                   M(switches_voluntary_count) | M(switches_involuntary_count) |
@@ -72,8 +72,8 @@ size_t quality_sources(struct figure_source sources[QUALITY_SOURCES_AT_MOST], en
     if (!one_process && e->all_reaped) {
         uint64_t peak = e->peak_is_exact ? 0 : M(memory_peak_bytes);
         /* wait4 knows the largest process, not whether that was the main one. */
-        uint64_t not_told = part == PART_DESCENDANTS ? M(memory_peak_bytes) : 0;
-        sources[n++] = (struct figure_source){"wait4", row, in_rusage & ~not_told,
+        uint64_t not_counted = part == PART_DESCENDANTS ? M(memory_peak_bytes) : 0;
+        sources[n++] = (struct figure_source){"wait4", row, in_rusage & ~not_counted,
                                               QUALITY_EXACT_IF_REAPED, vanished | peak};
         sources[n++] = (struct figure_source){"wait4, io", row, in_own_io, QUALITY_EXACT_IF_REAPED,
                                               vanished};

@@ -63,8 +63,8 @@ static size_t sized_size_of(const void *asked)
 int sized_check(const void *asked, const char *what, struct toll_error *e)
 {
     return sized_size_of(asked) < sizeof(size_t)
-               ? err_set(e, -EINVAL,
-                         "the size of the %s is not set: it is the sizeof of the struct", what)
+               ? err_set(e, -EINVAL, "size of the %s is not set (expected sizeof of the struct)",
+                         what)
                : 0;
 }
 
@@ -79,8 +79,9 @@ int sized_take(void *ret, size_t known, const void *asked, const char *what, str
     size_t size = sized_size_of(asked);
     for (size_t i = known; i < size; i++)
         if (((const char *)asked)[i])
-            return err_set(e, -E2BIG, "there is something in the %s that libtoll %s does not know",
-                           what, TOLL_VERSION);
+            return err_set(e, -E2BIG,
+                           "unsupported field set in the %s (libtoll %s is too old for it)", what,
+                           TOLL_VERSION);
     memcpy(ret, asked, min_u64(size, known));
     return 0;
 }

@@ -14,7 +14,7 @@ int err_set(struct toll_error *e, int code, const char *format, ...) PRINTF_LIKE
 /* For a call whose ret is NULL. */
 static inline int err_set_no_place(struct toll_error *e)
 {
-    return err_set(e, -EINVAL, "there is no place for the result: ret is NULL");
+    return err_set(e, -EINVAL, "ret is NULL (expected a place for the result)");
 }
 
 /* Puts "outer: " before the sentence that is there, and returns the code. */

@@ -49,7 +49,7 @@ bool quiet_fork_shares_memory(void);
 int process_open_pidfd(pid_t pid);
 
 /* The status of a process that was reaped by any process, as wait has it. False where the kernel
- * does not tell it (before Linux 6.15). */
+ * does not report it (before Linux 6.15). */
 bool process_exit_status(int pidfd, int *ret_status);
 
 /* ==== Signal name ============================================================================= */

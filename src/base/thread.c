@@ -225,12 +225,12 @@ static void *worker_run(void *arg)
         prctl(PR_SET_NAME, w->plan.name);
     worker_lock(w);
     w->id = (pid_t)syscall(SYS_gettid);
-    worker_tell(w);
+    worker_wake(w);
     worker_unlock(w);
     w->plan.work(w->owner);
     worker_lock(w);
     w->has_ended = true;
-    worker_tell(w);
+    worker_wake(w);
     if (worker_let_go(w))
         w->plan.dispose(w->owner);
     return NULL;

@@ -62,7 +62,7 @@ static inline void worker_unlock(struct worker *w)
 }
 
 /* Wakes the other side. With the lock held, like worker_wait_for_change. */
-static inline void worker_tell(struct worker *w)
+static inline void worker_wake(struct worker *w)
 {
     pthread_cond_broadcast(&w->changed);
 }

@@ -81,3 +81,18 @@ static inline uint64_t counter_growth(uint64_t *last, uint64_t now)
     *last += growth;
     return growth;
 }
+
+/* Without libm, which the library does not link. 0 for what has none: negative numbers and NaN. */
+static inline double square_root(double x)
+{
+    if (!(x > 0) || x > 0x1p1022)
+        return x > 0 ? x : 0; /* as large as they get: infinite, in effect */
+    uint64_t bits = 0;
+    double root = 0;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits >> 1) + UINT64_C(0x1FF8000000000000); /* half the exponent: within 6 % */
+    memcpy(&root, &bits, sizeof root);
+    for (int i = 0; i < 6; i++) /* each step doubles the number of good digits */
+        root = (root + x / root) / 2;
+    return root;
+}

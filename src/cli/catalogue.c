@@ -1,63 +1,67 @@
 /* SPDX-License-Identifier: MIT
- * toll sinks, toll metrics and toll dialects: the tables of the library, for people and for
+ * toll outputs, toll metrics and toll layouts: the tables of the library, for people and for
  * programs. */
 #include "base/text/json.h"
+#include "base/text/suggest.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ==== Sinks command =========================================================================== */
+/* ==== Outputs ================================================================================= */
 
-/* toll sinks: where figures can go, and what can be said about how. */
+/* toll outputs: where figures can go, and the options of each. */
 
-enum { SINKS_COMMAND_COLUMN = 26 };
+enum { OUTPUTS_COLUMN = 26 };
 
 static void add_format(struct buf *b, const struct toll_format *f)
 {
-    size_t start = b->length;
+    size_t start = b->length, column = help_column(OUTPUTS_COLUMN);
     if (*f->suffix)
         buf_printf(b, "FILE%s or ", f->suffix);
     buf_printf(b, "%s:%s  ", f->name, f->place);
-    if (b->length - start > SINKS_COMMAND_COLUMN) {
+    if (b->length - start > column) {
         b->length -= 2;
         buf_putc(b, '\n');
         start = b->length;
     }
-    buf_pad(b, start, SINKS_COMMAND_COLUMN);
-    help_wrap(b, f->help, SINKS_COMMAND_COLUMN);
+    buf_pad(b, start, (unsigned)column);
+    help_wrap(b, f->help, column);
 }
 
-static void sinks_command_add_options(struct buf *b, const struct toll_format *f)
+static void outputs_add_options(struct buf *b, const struct toll_format *f)
 {
     const struct toll_format_option *o;
     for (size_t i = 0; (o = toll_format_option_at(f, i)); i++) {
-        struct buf text = {0};
-        size_t start = b->length;
-        buf_printf(b, "  ,%s=%s  ", o->name, o->value);
-        buf_pad(b, start, SINKS_COMMAND_COLUMN);
+        struct buf left = {0}, text = {0};
+        buf_printf(&left, "  ,%s=%s", o->name, o->value);
         buf_puts(&text, o->help);
         if (*o->fallback)
-            buf_printf(&text, "; %s by default", o->fallback);
-        help_wrap(b, text.data ? text.data : "", SINKS_COMMAND_COLUMN);
+            buf_printf(&text, " (default: %s)", o->fallback);
+        if (!buf_failed(&left) && !buf_failed(&text))
+            help_line(b, left.data, text.data, OUTPUTS_COLUMN);
+        buf_done(&left);
         buf_done(&text);
     }
 }
 
-static void sinks_command_as_text(struct buf *b, const char *name)
+static void outputs_as_text(struct buf *b, const char *name)
 {
     const struct toll_format *f;
     for (size_t i = 0; (f = toll_format_at(i)); i++) {
         if (name && strcmp(name, f->name) != 0)
             continue;
         add_format(b, f);
-        sinks_command_add_options(b, f);
+        outputs_add_options(b, f);
     }
-    if (!name)
-        buf_puts(b, "\nOptions stand behind the place, each after a comma:\n"
-                    "-o 'prometheus:http://host:9090/api/v1/write,every=10s'.\n"
-                    "Where there are options, a comma that is meant is written twice.\n");
+    if (name)
+        return;
+    buf_putc(b, '\n');
+    help_wrap(b, "Options follow the destination, each after a comma:", 0);
+    buf_puts(b, "-o 'prometheus:http://host:9090/api/v1/write,every=10s'.\n");
+    help_wrap(b, "Write a literal comma twice where there are options.", 0);
 }
 
 static void json_format(struct json_out *j, const struct toll_format *f)
@@ -82,7 +86,7 @@ static void json_format(struct json_out *j, const struct toll_format *f)
     json_object_end(j);
 }
 
-static void sinks_command_as_json(struct buf *b, const char *name)
+static void outputs_as_json(struct buf *b, const char *name)
 {
     struct json_out j;
     const struct toll_format *f;
@@ -95,58 +99,115 @@ static void sinks_command_as_json(struct buf *b, const char *name)
     buf_putc(b, '\n');
 }
 
-static int list_sinks(struct settings *s)
+static int list_outputs(struct settings *s)
 {
     struct buf b = {0};
     const char *name = s->words ? s->words[0] : NULL;
     const struct toll_format *f = toll_format_at(0);
     for (size_t i = 1; name && f && strcmp(f->name, name) != 0; i++)
         f = toll_format_at(i);
-    if (!f)
-        return complain("'%s' is not a sink; 'toll sinks' lists them", name);
-    (s->json ? sinks_command_as_json : sinks_command_as_text)(&b, name);
-    return print(&b);
+    if (!f) {
+        struct suggestion near;
+        suggestion_begin(&near, name);
+        for (size_t i = 0; (f = toll_format_at(i)); i++)
+            suggestion_offer(&near, f->name);
+        return complain("unknown output type '%s'%s; see 'toll outputs'", name,
+                        suggestion_text(&near));
+    }
+    (s->json ? outputs_as_json : outputs_as_text)(&b, name);
+    return s->json ? print(&b) : print_paged(&b);
 }
 
-int sinks_main(int argc, char **argv)
+int outputs_main(int argc, char **argv)
 {
-    return subcommand_main(argc, argv, 0, 1, "toll sinks takes --json and the name of one of them",
-                           list_sinks);
+    return subcommand_main(argc, argv, 0, 1, list_outputs);
 }
 
 /* ==== List metrics ============================================================================ */
 
 /* toll metrics: the table of metrics for people, for programs and for the documentation. */
 
-static void list_metrics_as_text(struct buf *b)
+/* Whether a word is for the metric: a part of its name, its entity, or a pattern with * for one of
+ * them or for both, system_memory*. */
+static bool metric_is_meant(const struct toll_metric *m, const char *word)
 {
-    const char *entity = "";
-    const struct toll_metric *m;
-    for (size_t i = 0; (m = toll_metric_at(i)); i++) {
-        if (strcmp(entity, m->entity) != 0)
-            buf_printf(b, "%s%s\n", i ? "\n" : "", entity = m->entity);
-        size_t start = b->length;
-        buf_printf(b, "  %s", m->name);
-        buf_pad(b, start, 28);
-        start = b->length;
-        buf_puts(b, m->kind);
-        buf_pad(b, start, 9);
-        buf_printf(b, "%s\n", m->help);
-        start = b->length;
-        buf_pad(b, start, 28);
-        buf_printf(b, "from %s, %s\n", m->source, m->cost);
-    }
-    buf_puts(b, "\nA target (the job) has the metrics of a process in three parts: target_… is "
-                "the whole,\nmain_… the command itself, descendants_… what it started.\n");
+    char whole[128];
+    snprintf(whole, sizeof whole, "%s_%s", m->entity, m->name);
+    if (!strpbrk(word, "*?["))
+        return strstr(m->name, word) || strcmp(m->entity, word) == 0 || strcmp(whole, word) == 0;
+    return fnmatch(word, m->name, 0) == 0 || fnmatch(word, m->entity, 0) == 0 ||
+           fnmatch(word, whole, 0) == 0;
 }
 
-static void list_metrics_as_json(struct buf *b)
+/* The next metric that one of the words is for, or all without words; NULL after the last. */
+static const struct toll_metric *next_metric(const char *const *words, size_t *at)
+{
+    const struct toll_metric *m;
+    while ((m = toll_metric_at((*at)++))) {
+        const char *const *word = words;
+        while (word && *word && !metric_is_meant(m, *word))
+            word++;
+        if (!word || *word)
+            return m;
+    }
+    return NULL;
+}
+
+/* 125 and a sentence when a word is for none. */
+static int check_metric_words(const char *const *words)
+{
+    for (; words && *words; words++) {
+        const char *const one[] = {*words, NULL};
+        const struct toll_metric *m;
+        size_t at = 0;
+        if (next_metric(one, &at))
+            continue;
+        struct suggestion near;
+        suggestion_begin(&near, *words);
+        for (size_t i = 0; (m = toll_metric_at(i)); i++) {
+            suggestion_offer(&near, m->name);
+            suggestion_offer(&near, m->entity);
+        }
+        return complain("metrics: no metric matches '%s'%s; see 'toll metrics'", *words,
+                        suggestion_text(&near));
+    }
+    return 0;
+}
+
+static void list_metrics_as_text(struct buf *b, const char *const *words)
+{
+    enum { HELP_COLUMN = 32 };
+    const char *entity = "";
+    const struct toll_metric *m;
+    for (size_t i = 0; (m = next_metric(words, &i));) {
+        struct buf left = {0}, text = {0};
+        if (strcmp(entity, m->entity) != 0)
+            buf_printf(b, "%s%s\n", *entity ? "\n" : "", m->entity);
+        entity = m->entity;
+        buf_printf(&left, "  %s", m->name);
+        buf_printf(&text, "%s (%s; %s%s)", m->help, m->kind, m->source,
+                   strcmp(m->cost, "slow") == 0 ? "; expensive" : "");
+        if (!buf_failed(&left) && !buf_failed(&text))
+            help_line(b, left.data, text.data, HELP_COLUMN);
+        buf_done(&left);
+        buf_done(&text);
+    }
+    if (words)
+        return;
+    buf_putc(b, '\n');
+    help_wrap(b,
+              "A target (the job) has the metrics of a process in three parts: target_… is the "
+              "whole, main_… the command itself, descendants_… what it started.",
+              0);
+}
+
+static void list_metrics_as_json(struct buf *b, const char *const *words)
 {
     struct json_out j;
     json_begin(&j, b, 2);
     json_array(&j);
     const struct toll_metric *m;
-    for (size_t i = 0; (m = toll_metric_at(i)); i++) {
+    for (size_t i = 0; (m = next_metric(words, &i));) {
         const char *fields[][2] = {
             {"entity", m->entity}, {"name", m->name}, {"title", m->title}, {"kind", m->kind},
             {"unit", m->unit},     {"fold", m->fold}, {"cost", m->cost},   {"source", m->source},
@@ -162,36 +223,55 @@ static void list_metrics_as_json(struct buf *b)
     buf_putc(b, '\n');
 }
 
-static void list_metrics_as_markdown(struct buf *b)
+static const char metrics_preface[] =
+    "# Metrics\n\n"
+    "Every metric that toll measures, as `toll metrics` lists them. A target (the job) has the\n"
+    "metrics of `process` in three parts: `target_…` is the whole, `main_…` the command itself,\n"
+    "`descendants_…` everything it started. Others have their entity before the name:\n"
+    "`system_…`, `disk.vda.…` (the name of the disk).\n\n"
+    "- **kind**: a counter only grows; a gauge goes up and down.\n"
+    "- **read**: *cheap* at every sample, *refresh* about once a second, *slow* as often as\n"
+    "  `--budget` allows.\n"
+    "- **fold**, how the values of processes make that of a target: *sum* over live processes;\n"
+    "  *max*, the largest; *once*, private memory plus shared memory once; *conserved*, a counter\n"
+    "  that the kernel adds to the parent; *kept*, the last value of an ended process still "
+    "counts;\n"
+    "  *whole*, of the target only; *rate* of the counter above; *none*.\n\n"
+    "This page is made by `toll metrics --markdown`.\n";
+
+static void list_metrics_as_markdown(struct buf *b, const char *const *words)
 {
     const char *entity = "";
     const struct toll_metric *m;
-    buf_puts(b, "# Metrics\n\nMade by `toll metrics --markdown`.\n");
-    for (size_t i = 0; (m = toll_metric_at(i)); i++) {
+    if (!words)
+        buf_puts(b, metrics_preface);
+    for (size_t i = 0; (m = next_metric(words, &i));) {
         if (strcmp(entity, m->entity) != 0)
             buf_printf(b,
                        "\n## %s\n\n"
-                       "| name | kind | unit | fold | cost | source | OpenTelemetry | meaning |\n"
+                       "| name | meaning | kind | unit | source | read | fold | OpenTelemetry |\n"
                        "|---|---|---|---|---|---|---|---|\n",
                        entity = m->entity);
-        buf_printf(b, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", m->name, m->kind, m->unit,
-                   m->fold, m->cost, m->source, m->otel, m->help);
+        buf_printf(b, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", m->name, m->help, m->kind,
+                   m->unit, m->source, m->cost, m->fold, m->otel);
     }
 }
 
 static int list_metrics(struct settings *s)
 {
     struct buf b = {0};
+    int status = check_metric_words(s->words);
+    if (status)
+        return status;
     (s->json       ? list_metrics_as_json
      : s->markdown ? list_metrics_as_markdown
-                   : list_metrics_as_text)(&b);
-    return print(&b);
+                   : list_metrics_as_text)(&b, s->words);
+    return s->json || s->markdown ? print(&b) : print_paged(&b);
 }
 
 int metrics_main(int argc, char **argv)
 {
-    return subcommand_main(argc, argv, 0, 0, "toll metrics takes --json, --markdown or nothing",
-                           list_metrics);
+    return subcommand_main(argc, argv, 0, SIZE_MAX, list_metrics);
 }
 
 /* ==== List layouts =========================================================================== */
@@ -202,15 +282,17 @@ static void list_layouts_add_names(struct buf *b)
 {
     const struct toll_layout *d;
     for (size_t i = 0; (d = toll_layout_at(i)); i++) {
-        size_t start = b->length;
-        buf_puts(b, d->name);
-        buf_pad(b, start, FORMATS);
-        buf_puts(b, d->formats);
-        buf_pad(b, start, HELP);
-        help_wrap(b, d->help, HELP);
+        struct buf left = {0};
+        buf_puts(&left, d->name);
+        buf_pad(&left, 0, FORMATS);
+        buf_puts(&left, d->formats);
+        if (!buf_failed(&left))
+            help_line(b, left.data, d->help, HELP);
+        buf_done(&left);
     }
-    buf_puts(b, "\n'toll dialects NAME' lists the options and columns of one,\n"
-                "'toll run --dialect NAME -o FILE' writes in it.\n");
+    buf_putc(b, '\n');
+    help_wrap(b, "'toll layouts NAME' lists the options and columns of a layout,", 0);
+    help_wrap(b, "'toll run --layout NAME -o FILE' writes it.", 0);
 }
 
 static void list_layouts_add_options(struct buf *b, const char *name)
@@ -222,7 +304,9 @@ static void list_layouts_add_options(struct buf *b, const char *name)
             buf_putc(b, *c == ' ' ? '|' : *c);
         buf_putc(b, '\n');
         struct buf text = {0};
-        buf_printf(&text, "%s%s%s", o->help, *o->value ? "; otherwise " : "", o->value);
+        buf_puts(&text, o->help);
+        if (*o->value)
+            buf_printf(&text, " (default: %s)", o->value);
         buf_pad(b, b->length, INDENT);
         help_wrap(b, text.data ? text.data : "", INDENT);
         buf_done(&text);
@@ -240,12 +324,6 @@ static void list_layouts_add_heading(struct buf *b, const struct toll_layout_col
     if (*c->subject)
         buf_printf(b, ", of %s", strcmp(c->subject, "target") == 0 ? "a target" : "the machine");
     buf_putc(b, '\n');
-}
-
-static bool is_same_table(const struct toll_layout_column *a, const struct toll_layout_column *b)
-{
-    return strcmp(a->format, b->format) == 0 && strcmp(a->columns, b->columns) == 0 &&
-           strcmp(a->subject, b->subject) == 0 && strcmp(a->file, b->file) == 0;
 }
 
 /* A sum that is scaled is put in parentheses. */
@@ -292,18 +370,32 @@ static void list_layouts_add_columns(struct buf *b, const char *name)
 {
     const struct toll_layout_column *c, *before = NULL;
     for (size_t i = 0; (c = toll_layout_column_at(name, i)); i++) {
-        if (!before || !is_same_table(before, c))
+        bool is_same_table = before && strcmp(before->format, c->format) == 0 &&
+                             strcmp(before->columns, c->columns) == 0 &&
+                             strcmp(before->subject, c->subject) == 0 &&
+                             strcmp(before->file, c->file) == 0;
+        if (!is_same_table)
             list_layouts_add_heading(b, c);
         before = c;
         list_layouts_add_column(b, c);
     }
 }
 
+static int refuse_layout(const char *name)
+{
+    const struct toll_layout *d;
+    struct suggestion near;
+    suggestion_begin(&near, name);
+    for (size_t i = 0; (d = toll_layout_at(i)); i++)
+        suggestion_offer(&near, d->name);
+    return complain("unknown layout '%s'%s; see 'toll layouts'", name, suggestion_text(&near));
+}
+
 static int show_one(const char *name, struct buf *b)
 {
     const struct toll_layout *d = strchr(name, ',') ? NULL : layout_named(name);
     if (!d)
-        return complain("'%s' is not a dialect; 'toll dialects' lists them", name);
+        return refuse_layout(name);
     size_t start = b->length;
     buf_printf(b, "%s: ", d->name);
     help_wrap(b, d->help, b->length - start);
@@ -370,7 +462,7 @@ static int list_layouts_as_json(const char *name, struct buf *b)
     const struct toll_layout *d;
     struct json_out j;
     if (name && !layout_named(name))
-        return complain("'%s' is not a dialect; 'toll dialects' lists them", name);
+        return refuse_layout(name);
     json_begin(&j, b, 2);
     json_array(&j);
     for (size_t i = 0; (d = toll_layout_at(i)); i++)
@@ -393,14 +485,12 @@ static int list_layouts(struct settings *s)
     else
         list_layouts_add_names(&b);
     if (status == 0)
-        return print(&b);
+        return s->json ? print(&b) : print_paged(&b);
     buf_done(&b);
     return status;
 }
 
 int layouts_main(int argc, char **argv)
 {
-    return subcommand_main(argc, argv, 0, 1,
-                           "toll dialects takes --json and the name of one, or nothing",
-                           list_layouts);
+    return subcommand_main(argc, argv, 0, 1, list_layouts);
 }

@@ -19,26 +19,50 @@ enum {
     FOR_DOCTOR = 1 << 5,
     FOR_METRICS = 1 << 6,
     FOR_LAYOUTS = 1 << 7,
-    FOR_SINKS = 1 << 8,
-    FOR_SEND = 1 << 9,
-    FOR_NO_TARGET = FOR_DOCTOR | FOR_METRICS | FOR_LAYOUTS | FOR_SINKS,
+    FOR_OUTPUTS = 1 << 8,
+    FOR_RESEND = 1 << 9,
+    FOR_MARK = 1 << 10,
+    FOR_SUB_TRACKING = 1 << 11,
+    FOR_HELP = 1 << 12,
+    FOR_VERSION = 1 << 13,
+    FOR_COMPLETION = 1 << 14,
+    FOR_RECOMMEND = 1 << 15,
+    FOR_REPORT = 1 << 16,
+    FOR_COMPARE = 1 << 17,
+    FOR_ANY_COMMAND = (1 << 18) - 1,
+    FOR_NO_TARGET = FOR_DOCTOR | FOR_METRICS | FOR_LAYOUTS | FOR_OUTPUTS,
+    FOR_OPTIONS_FIRST = FOR_RUN | FOR_MARK, /* whose options end at the first word */
+};
+
+/* Headings of 'toll help', in this order. */
+enum subcommand_group {
+    COMMANDS_MEASURE,
+    COMMANDS_RESULTS,
+    COMMANDS_SETUP,
+    COMMANDS_OTHER, /* in 'toll help --all' alone */
+    SUBCOMMAND_GROUPS,
 };
 
 struct subcommand {
     const char *name;
+    const char *old_name; /* which still works, or NULL */
+    enum subcommand_group group;
+    bool is_rare;                       /* in 'toll help --all' alone */
     const char *arguments;              /* as in a synopsis */
-    const char *help;                   /* one line */
+    const char *help;                   /* one clause */
     int (*main)(int argc, char **argv); /* argv[0] is the subcommand */
-    bool hidden;
-    unsigned options; /* FOR_…, 0: it has none of the table */
-    const char *more; /* lines for its page of help, or NULL */
-    const char *then; /* "WORD NEXT NEXT…": what may stand behind a word of its own, or NULL */
+    unsigned options;                   /* FOR_… */
+    const char *more;                   /* paragraphs for its page of help, or NULL */
+    const char *then; /* "WORD NEXT NEXT…": what may follow a word of its own, or NULL */
 };
 
 /* THE list of subcommands; ends with a row whose name is NULL. */
 extern const struct subcommand subcommands[];
 
-/* NULL when there is none of that name. */
+/* A word as it can be typed again, in quotes where it needs them. */
+void add_shell_word(struct buf *b, const char *word);
+
+/* By its name or its old one; NULL when there is none. */
 const struct subcommand *subcommand_by_name(const char *name);
 
 int run_main(int argc, char **argv);
@@ -49,15 +73,19 @@ int doctor_main(int argc, char **argv);
 int mark_main(int argc, char **argv);
 int export_main(int argc, char **argv);
 int list_main(int argc, char **argv);
+int report_main(int argc, char **argv);
+int recommend_main(int argc, char **argv);
+int compare_main(int argc, char **argv);
 int metrics_main(int argc, char **argv);
 int layouts_main(int argc, char **argv);
-int sinks_main(int argc, char **argv);
-int phases_main(int argc, char **argv);
-int send_main(int argc, char **argv);
+int outputs_main(int argc, char **argv);
+int sub_tracking_main(int argc, char **argv);
+int resend_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 int help_main(int argc, char **argv);
+int version_main(int argc, char **argv);
 
-/* The words that toll doctor takes. */
+/* The names of the checks. */
 void doctor_add_help(struct buf *b);
 
 /* "toll: sentence" on stderr; returns 125. */
@@ -66,28 +94,59 @@ int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The text on stdout; frees it. Returns 0, or 125 and a sentence when it cannot be written. */
 int print(struct buf *b);
 
+/* Writes a file as a whole, or what is no regular file (/dev/stderr) as it is. */
+int write_file(const char *data, size_t length, const char *path, struct toll_error *e);
+
+/* Whether a file that is about to be written is one of the records that are read: named by one of
+ * the places (a record, RECORD:RUN, a directory), or in `in`, where other places are looked up.
+ * NULL is the current directory. */
+bool is_record_that_is_read(const char *file, const char *const *places, const char *in);
+
+/* The same for a text to read: a pager shows it when it is longer than the terminal. */
+int print_paged(struct buf *b);
+
+/* Whether a shell would find a program of that name. */
+bool is_program(const char *name);
+
 enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 /* Colours on a terminal; NO_COLOR and CLICOLOR_FORCE decide where the choice does not. */
 bool color_is_wanted(int fd, enum color_choice choice);
+
+/* The width to write for on stdout: that of a terminal from 40 to 80 columns, otherwise 80. */
+unsigned terminal_width(void);
+
+/* The text, in ASCII where the locale is not UTF-8. */
+void add_in_charset(struct buf *b, const char *text, size_t length);
 
 /* Fills in flags and columns of an output to out->fd. */
 void terminal_describe(struct toll_output *out, enum color_choice choice);
 
 /* ==== Help ================================================================================== */
 
-/* Words from a column on, where the line is already, broken before 80; and the end of the line. */
+/* A column of text, which is further left on narrow terminals. */
+size_t help_column(size_t column);
+
+/* Words from a column on, where the line is already, broken before the end of the terminal or
+ * before 80; and the end of the line. */
 void help_wrap(struct buf *b, const char *text, size_t column);
 
 /* The same after `left`, which gets a line of its own when it is too long. */
 void help_line(struct buf *b, const char *left, const char *text, size_t column);
 
+/* What 'toll help' prints. */
+void help_overview(struct buf *b);
+
 /* The page of a subcommand, on stdout. */
 int help_subcommand(const char *name);
 
+/* What the manual page of a subcommand has of the tables, on stdout; see manual.c. */
+int manual_print(const char *name);
+
 /* ==== Code blocks =========================================================================== */
 
-/* For both commands that work on files of code blocks: toll phases and gpu-tracker sub-track. */
+/* For both commands that work on files of code blocks: toll sub-tracking and gpu-tracker
+ * sub-track. */
 
 /* What the library is asked for to give a format: pickles are made of json here. */
 const char *phase_format(const char *format);

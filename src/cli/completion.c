@@ -45,10 +45,16 @@ void completion_offer_words(struct completion *c, const char *words)
     }
 }
 
+/* Rare ones when what was typed fits no other. */
 static void completion_offer_subcommands(struct completion *c)
 {
     for (const struct subcommand *s = subcommands; s->name; s++)
-        if (!s->hidden)
+        if (!s->is_rare)
+            completion_offer(c, s->name, s->help);
+    if (c->answer.length)
+        return;
+    for (const struct subcommand *s = subcommands; s->name; s++)
+        if (s->is_rare)
             completion_offer(c, s->name, s->help);
 }
 
@@ -64,6 +70,13 @@ static void completion_offer_layouts(struct completion *c)
     const struct toll_layout *l;
     for (size_t i = 0; (l = toll_layout_at(i)); i++)
         completion_offer(c, l->name, "");
+}
+
+static void completion_offer_checks(struct completion *c)
+{
+    const struct toll_check *check;
+    for (size_t i = 0; (check = toll_check_at(i)); i++)
+        completion_offer(c, check->name, check->title);
 }
 
 /* Several entities may have a metric of the same name, which is offered once. */
@@ -117,11 +130,11 @@ static void completion_value(struct completion *c, const struct option *o)
 {
     if (o->choices)
         completion_offer_words(c, o->choices);
-    else if (strstr(o->value, "GLOB"))
+    else if (strcmp(o->name, "metrics") == 0)
         completion_offer_metrics(c);
-    else if (strcmp(o->value, "FORMAT") == 0)
+    else if (strcmp(o->value, "TYPE") == 0)
         completion_offer_formats(c);
-    else if (strcmp(o->name, "dialect") == 0)
+    else if (strcmp(o->name, "layout") == 0)
         completion_offer_layouts(c);
     else if (strstr(o->value, "UID"))
         completion_offer_users(c);
@@ -141,12 +154,12 @@ static const struct option *completion_option(const char *word, unsigned modes, 
         char name[64];
         size_t length = strcspn(word, "=");
         snprintf(name, sizeof name, "%.*s", (int)length - 2, word + 2);
-        o = option_by_name(name);
+        o = option_by_name(name, modes);
         *ret_at = word[length] ? length + 1 : 0;
         return o && o->value && (o->modes & modes) ? o : NULL;
     }
     for (size_t i = 1; word[0] == '-' && word[i]; i++) {
-        o = option_by_letter(word[i]);
+        o = option_by_letter(word[i], modes);
         if (!o || !(o->modes & modes))
             return NULL;
         if (!o->value)
@@ -157,15 +170,63 @@ static const struct option *completion_option(const char *word, unsigned modes, 
     return NULL;
 }
 
-/* A subcommand with options of the table; words[0] is its name. */
-static void completion_options(struct completion *c, const struct subcommand *s, size_t count,
-                               char **words)
+/* A word that is no option, as the synopsis has it: "bash | zsh | fish", "[TYPE]". `first` is the
+ * first word of its kind on the line, NULL when it is the one to complete. */
+static void completion_word(struct completion *c, const struct subcommand *s, const char *first,
+                            size_t count)
 {
-    bool runs_command = strstr(s->arguments, " COMMAND");
+    static const char marks[] = " []|…";
+    size_t length = s->then ? strcspn(s->then, " ") : 0;
+    if (count == 1 && length && strlen(first) == length && strncmp(first, s->then, length) == 0)
+        completion_offer_words(c, s->then + length);
+    char word[64];
+    bool has_choices = false; /* which come first */
+    bool asks_file = false;
+    for (const char *at = s->arguments; *(at += strspn(at, marks)); at += length) {
+        length = strcspn(at, marks);
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        bool is_choice = islower((unsigned char)word[0]) && strcmp(word, "options") != 0;
+        has_choices |= is_choice;
+        if (strcmp(word, "CHECK") == 0)
+            completion_offer_checks(c);
+        else if (strcmp(word, "PID") == 0)
+            completion_offer_processes(c);
+        else if (option_choose("RECORD SPOOL FILE DIRECTORY", word) >= 0)
+            asks_file |= first || !has_choices;
+        else if (first)
+            continue;
+        else if (is_choice)
+            completion_offer(c, word, "");
+        else if (strcmp(word, "COMMAND") == 0)
+            completion_offer_subcommands(c);
+        else if (strcmp(word, "TYPE") == 0)
+            completion_offer_formats(c);
+        else if (strcmp(word, "NAME") == 0)
+            completion_offer_layouts(c);
+    }
+    if (asks_file)
+        completion_ask_shell(c, "file", 0);
+}
+
+/* The words after a subcommand; words[0] is its name. */
+static void completion_subcommand(struct completion *c, const struct subcommand *s, size_t count,
+                                  char **words)
+{
+    bool runs_command = s->main == run_main;
+    bool options_first = !(s->options & ~(unsigned)FOR_OPTIONS_FIRST);
     bool are_over = false;
-    size_t i = 1, at;
+    const char *first = NULL; /* of the words that are no options, and how many there are */
+    size_t words_before = 0, i = 1, at;
     const struct option *o;
-    for (; i + 1 < count && !are_over; i++) {
+    for (; i + 1 < count && !(are_over && runs_command); i++) {
+        if (are_over || words[i][0] != '-' || !words[i][1]) {
+            are_over |= options_first;
+            if (runs_command)
+                break;
+            first = first ? first : words[i];
+            words_before++;
+            continue;
+        }
         are_over = strcmp(words[i], "--") == 0;
         o = completion_option(words[i], s->options, &at);
         if (o && !at && i + 2 == count) {
@@ -173,10 +234,8 @@ static void completion_options(struct completion *c, const struct subcommand *s,
             return;
         }
         i += o && !at;
-        if (!o && !are_over && runs_command && (words[i][0] != '-' || !words[i][1]))
-            break;
     }
-    if (!are_over && i + 1 >= count && c->last[0] == '-') {
+    if (!are_over && c->last[0] == '-') {
         o = completion_option(c->last, s->options, &at);
         if (o && at) {
             c->before = at;
@@ -191,36 +250,8 @@ static void completion_options(struct completion *c, const struct subcommand *s,
         }
     } else if (runs_command) {
         completion_ask_shell(c, "command", i);
-    } else if (strstr(s->arguments, "PID")) {
-        completion_offer_processes(c);
-    } else if (strcmp(s->arguments, "[options]") != 0) {
-        completion_ask_shell(c, "file", 0);
-    }
-}
-
-/* A subcommand whose synopsis names its words, such as "[--json | --markdown]". */
-static void completion_synopsis(struct completion *c, const struct subcommand *s, size_t count,
-                                char **words)
-{
-    static const char marks[] = " []|";
-    size_t length = s->then ? strcspn(s->then, " ") : 0;
-    if (count == 3 && length && strlen(words[1]) == length &&
-        strncmp(words[1], s->then, length) == 0)
-        completion_offer_words(c, s->then + length);
-    if (count != 2)
-        return;
-    char word[64];
-    for (const char *at = s->arguments; *(at += strspn(at, marks)); at += length) {
-        length = strcspn(at, marks);
-        snprintf(word, sizeof word, "%.*s", (int)length, at);
-        if (strcmp(word, "SUBCOMMAND") == 0)
-            completion_offer_subcommands(c);
-        else if (strcmp(word, "FORMAT") == 0)
-            completion_offer_formats(c);
-        else if (strcmp(word, "NAME") == 0 && strcmp(s->name, "dialects") == 0)
-            completion_offer_layouts(c);
-        else if (!isupper((unsigned char)word[0]))
-            completion_offer(c, word, "");
+    } else {
+        completion_word(c, s, first, words_before);
     }
 }
 
@@ -238,10 +269,8 @@ int complete_main(int argc, char **argv)
     } else if (count == 1) {
         completion_offer_subcommands(&c);
         completion_offer_words(&c, "--help --version");
-    } else if (s && strstr(s->arguments, "[options]")) {
-        completion_options(&c, s, count, words);
     } else if (s) {
-        completion_synopsis(&c, s, count, words);
+        completion_subcommand(&c, s, count, words);
     }
     return print(&c.answer);
 }
@@ -352,14 +381,17 @@ static const char script_fish[] =
     "end\n"
     "complete -c \1 -f -a '(__\2_complete)'\n";
 
-int completion_main(int argc, char **argv)
+static int print_completion(struct settings *s)
 {
     static const char *const shells[][2] = {
         {"bash", script_bash}, {"zsh", script_zsh}, {"fish", script_fish}};
-    bool is_gpu_tracker = argc == 3 && strcmp(argv[2], "gpu-tracker") == 0;
+    const char *program = s->words[1] ? s->words[1] : "toll";
+    bool is_gpu_tracker = strcmp(program, "gpu-tracker") == 0;
     struct buf b = {0};
-    for (size_t i = 0; (argc == 2 || is_gpu_tracker) && i < ARRAY_LEN(shells); i++) {
-        if (strcmp(argv[1], shells[i][0]) != 0)
+    if (strcmp(program, "toll") != 0 && !is_gpu_tracker)
+        return complain("completion: unknown program '%s' (expected toll or gpu-tracker)", program);
+    for (size_t i = 0; i < ARRAY_LEN(shells); i++) {
+        if (strcmp(s->words[0], shells[i][0]) != 0)
             continue;
         for (const char *at = shells[i][1]; *at; at++)
             if (*at == '\1' || *at == '\2')
@@ -370,6 +402,10 @@ int completion_main(int argc, char **argv)
                 buf_putc(&b, *at);
         return print(&b);
     }
-    return complain("toll completion takes bash, zsh or fish, and the command: gpu-tracker, or "
-                    "nothing for toll");
+    return complain("completion: unknown shell '%s' (expected bash, zsh or fish)", s->words[0]);
+}
+
+int completion_main(int argc, char **argv)
+{
+    return subcommand_main(argc, argv, 1, 2, print_completion);
 }

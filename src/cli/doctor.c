@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * toll doctor: what can be measured here, by what, how exactly, and what would help. */
+ * toll doctor: what can be measured here, by which means, how exactly, and what would help. */
 #include "base/text/buf.h"
 #include "base/text/json.h"
+#include "base/text/suggest.h"
 #include "cli/options.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 80, NAME_COLUMN = 8, TEXT_COLUMN = 20 };
+enum { NAME_COLUMN = 8, TEXT_COLUMN = 20, LONGEST_WORD = 80 };
 
 struct request {
     const struct settings *settings;  /* borrowed; its words are the checks that are named */
@@ -40,17 +42,25 @@ static const struct toll_check *doctor_next_check(const struct request *r, size_
     return NULL;
 }
 
-/* 0, or 125 and a sentence when there is no check of a name. */
+/* 0, or 125 and a message when there is no check of a name. */
 static int doctor_check_names(const char **names)
 {
     for (; names && *names; names++) {
         struct buf known = {0};
+        struct suggestion near;
         const struct toll_check *c;
-        for (size_t i = 0; (c = toll_check_at(i)) && strcmp(c->name, *names) != 0; i++)
+        suggestion_begin(&near, *names);
+        for (size_t i = 0; (c = toll_check_at(i)) && strcmp(c->name, *names) != 0; i++) {
             buf_printf(&known, "%s%s", i ? ", " : "", c->name);
-        int status = c ? 0
-                       : complain("toll doctor checks nothing called '%s'; it checks %s", *names,
-                                  known.data ? known.data : "nothing");
+            suggestion_offer(&near, c->name);
+        }
+        const char *hint = suggestion_text(&near);
+        int status = 0;
+        if (!c && *hint)
+            status = complain("doctor: unknown check '%s'%s", *names, hint);
+        else if (!c)
+            status = complain("doctor: unknown check '%s' (expected %s)", *names,
+                              known.data ? known.data : "");
         buf_done(&known);
         if (status)
             return status;
@@ -71,15 +81,15 @@ static bool doctor_is_satisfied(const struct request *r)
 /* ---- For people ------------------------------------------------------------------------------ */
 
 /* Words, from column `at` of the line that is begun, broken before the width; later lines begin at
- * `indent`. `end` is put behind those that are broken; with one it is a
- * command, of which no word is cut. */
+ * `indent`. `end` follows lines that are broken; with one the text is a command, of which no word
+ * is cut. */
 static void add_wrapped(struct buf *b, const char *text, size_t at, size_t indent, const char *end)
 {
     bool is_first = true; /* of its line */
     while (*text) {
         size_t bytes = strcspn(text, " ");
         size_t needed = utf8_columns(text, bytes) + strlen(end);
-        if (!is_first && at + 1 + needed > WIDTH) {
+        if (!is_first && at + 1 + needed > terminal_width()) {
             buf_printf(b, "%s\n%*s", end, (int)indent, "");
             at = indent;
             is_first = true;
@@ -88,7 +98,7 @@ static void add_wrapped(struct buf *b, const char *text, size_t at, size_t inden
             buf_putc(b, ' ');
             at++;
         }
-        size_t shown = utf8_fitting(text, bytes, *end ? SIZE_MAX : WIDTH - at);
+        size_t shown = utf8_fitting(text, bytes, *end ? SIZE_MAX : LONGEST_WORD - at);
         buf_printable(b, text, shown);
         at += utf8_columns(text, shown);
         is_first = false;
@@ -114,7 +124,7 @@ static void doctor_command_add_mark(struct buf *b, const struct toll_check *c, b
 }
 
 /* "Disks: /proc/diskstats; exact (1 real)"; where that is too long, and where something is missing,
- * what was found matters more than how. */
+ * what was found matters more than how. What is missing is not exact. */
 static void doctor_command_describe(struct buf *line, const struct toll_check *c)
 {
     const char *semicolon = *c->quality ? "; " : "";
@@ -123,17 +133,25 @@ static void doctor_command_describe(struct buf *line, const struct toll_check *c
         buf_printf(line, "%s: %s%s%s", c->title, c->means, semicolon, c->quality);
         if (*c->detail)
             buf_printf(line, " (%s)", c->detail);
-        if (!*c->detail || utf8_columns(line->data, line->length) <= WIDTH - TEXT_COLUMN)
+        if (!*c->detail || utf8_columns(line->data, line->length) <= terminal_width() - TEXT_COLUMN)
             return;
     }
     buf_clear(line);
-    buf_printf(line, "%s: %s%s%s", c->title, c->detail, semicolon, c->quality);
+    bool is_qualified = is_ok || strncmp(c->quality, "exact", 5) != 0;
+    buf_printf(line, "%s: %s%s%s", c->title, c->detail, is_qualified ? semicolon : "",
+               is_qualified ? c->quality : "");
+}
+
+/* A command that is broken continues with a backslash; other words do not. */
+static const char *doctor_line_end(const char *remedy)
+{
+    return strpbrk(remedy, "|&>") ? " \\" : "";
 }
 
 /* The remedy is on the same line where there is room. */
-static void add_check(struct buf *b, const struct toll_check *c, bool color)
+static void add_check(struct buf *b, const struct toll_check *c, bool color, bool ascii)
 {
-    static const char arrow[] = " → ";
+    const char *arrow = ascii ? " -> " : " → ";
     struct buf line = {0};
     doctor_command_add_mark(b, c, color);
     size_t start = b->length;
@@ -143,7 +161,7 @@ static void add_check(struct buf *b, const struct toll_check *c, bool color)
     size_t before = line.length;
     if (*c->remedy)
         buf_printf(&line, "%s%s", arrow, c->remedy);
-    bool fits = utf8_columns(line.data, line.length) <= WIDTH - TEXT_COLUMN;
+    bool fits = utf8_columns(line.data, line.length) <= terminal_width() - TEXT_COLUMN;
     if (!fits && line.data)
         line.data[before] = '\0';
     add_wrapped(b, line.data ? line.data : "", TEXT_COLUMN, TEXT_COLUMN, "");
@@ -151,15 +169,119 @@ static void add_check(struct buf *b, const struct toll_check *c, bool color)
     if (fits || !*c->remedy)
         return;
     buf_printf(b, "%*s%s", NAME_COLUMN - 1, "", arrow);
-    add_wrapped(b, c->remedy, NAME_COLUMN + 2, NAME_COLUMN + 2, " \\");
+    size_t at = NAME_COLUMN - 1 + utf8_columns(arrow, strlen(arrow));
+    add_wrapped(b, c->remedy, at, at, doctor_line_end(c->remedy));
 }
 
+/* ---- Problems, by their causes ----------------------------------------------------------------
+ */
+
+/* Whether one fix is for both. */
+static bool doctor_has_same_cause(const struct toll_check *a, const struct toll_check *b)
+{
+    return (a->needs_root && b->needs_root) || (*a->remedy && strcmp(a->remedy, b->remedy) == 0);
+}
+
+static void doctor_add_fix(struct buf *b, const char *fix, bool ascii)
+{
+    enum { FIX_COLUMN = 4 };
+    const char *arrow = ascii ? "-> " : "→ ";
+    if (!*fix)
+        return;
+    buf_printf(b, "%*s%s", FIX_COLUMN, "", arrow);
+    size_t at = FIX_COLUMN + utf8_columns(arrow, strlen(arrow));
+    add_wrapped(b, fix, at, at, doctor_line_end(fix));
+}
+
+/* "Temperature, Energy: not available in a virtual machine", for all checks of the group that have
+ * the same detail as its i-th. */
+static void doctor_add_detail(struct buf *b, const struct toll_check *const *group, size_t count,
+                              size_t i, bool color)
+{
+    const struct state_words *w = &words[group[i]->state];
+    struct buf line = {0};
+    for (size_t k = i; k < count; k++)
+        if (strcmp(group[k]->detail, group[i]->detail) == 0)
+            buf_printf(&line, "%s%s", line.length ? ", " : "", group[k]->title);
+    buf_printf(&line, ": %s", *group[i]->detail ? group[i]->detail : w->json);
+    buf_puts(b, "  ");
+    size_t start = b->length;
+    add_wrapped(b, line.data ? line.data : "", 2, 4, "");
+    if (color && !buf_failed(b)) { /* the titles */
+        buf_clear(&line);
+        buf_add(&line, b->data + start, b->length - start);
+        size_t titles = line.data ? strcspn(line.data, ":") : 0;
+        b->length = start;
+        buf_puts(b, w->color);
+        buf_add(b, line.data, titles);
+        buf_puts(b, "\033[0m");
+        buf_puts(b, line.data ? line.data + titles : "");
+    }
+    buf_done(&line);
+}
+
+/* Each cause once, with one fix for all checks that it affects. */
+static void doctor_add_problems(const struct request *r, struct buf *b, bool color, bool ascii)
+{
+    const struct toll_check *problems[64], *c;
+    size_t count = 0;
+    for (size_t at = 0; (c = doctor_next_check(r, &at)) && count < ARRAY_LEN(problems);)
+        if (c->state != TOLL_CHECK_OK)
+            problems[count++] = c;
+    while (count) {
+        const struct toll_check *group[ARRAY_LEN(problems)] = {problems[0]};
+        size_t members = 1, left = 0;
+        bool needs_root = problems[0]->needs_root;
+        for (size_t i = 1; i < count; i++)
+            if (doctor_has_same_cause(group[0], problems[i])) {
+                needs_root &= problems[i]->needs_root;
+                group[members++] = problems[i];
+            } else {
+                problems[left++] = problems[i];
+            }
+        count = left;
+        for (size_t i = 0; i < members; i++) {
+            bool is_shown = false; /* with an earlier one */
+            for (size_t k = 0; k < i; k++)
+                is_shown |= strcmp(group[k]->detail, group[i]->detail) == 0;
+            if (!is_shown)
+                doctor_add_detail(b, group, members, i, color);
+        }
+        doctor_add_fix(b, members > 1 && needs_root ? "as root: sudo toll …" : group[0]->remedy,
+                       ascii);
+    }
+}
+
+/* The verdict, then what is wrong; all checks if they were asked for. */
 static void doctor_command_as_text(const struct request *r, struct buf *b)
 {
+    struct toll_output out = {.fd = STDOUT_FILENO};
+    terminal_describe(&out, COLOR_AUTO);
+    bool color = out.flags & TOLL_OUTPUT_COLOR, ascii = out.flags & TOLL_OUTPUT_ASCII;
+    bool is_chosen = r->settings->words != NULL;
+    size_t count = 0, problems = 0, essential = 0;
     const struct toll_check *c;
-    bool color = color_is_wanted(STDOUT_FILENO, COLOR_AUTO);
-    for (size_t at = 0; (c = doctor_next_check(r, &at));)
-        add_check(b, c, color);
+    for (size_t at = 0; (c = doctor_next_check(r, &at)); count++) {
+        problems += c->state != TOLL_CHECK_OK;
+        essential += c->state != TOLL_CHECK_OK && c->essential;
+    }
+    char verdict[160] = "Everything toll needs is here.";
+    if (problems && (essential || is_chosen))
+        snprintf(verdict, sizeof verdict,
+                 "%zu of %zu check%s limit%s what toll can measure:", problems, count,
+                 count == 1 ? "" : "s", problems == 1 ? "s" : "");
+    else if (problems)
+        snprintf(verdict, sizeof verdict,
+                 "A job can be measured here. %zu of %zu checks found something missing:", problems,
+                 count);
+    help_wrap(b, verdict, 0);
+    if (is_chosen || r->settings->verbose) {
+        for (size_t at = 0; (c = doctor_next_check(r, &at));)
+            add_check(b, c, color, ascii);
+        return;
+    }
+    doctor_add_problems(r, b, color, ascii);
+    buf_puts(b, "'toll doctor -v' lists all checks.\n");
 }
 
 /* ---- For programs ---------------------------------------------------------------------------- */
@@ -207,12 +329,12 @@ static void doctor_command_as_json(const struct request *r, struct buf *b)
 void doctor_add_help(struct buf *b)
 {
     const struct toll_check *c;
-    buf_puts(b, "\nWHAT is any of\n");
+    buf_puts(b, "\nChecks\n");
     for (size_t i = 0; (c = toll_check_at(i)); i++) {
         size_t start = b->length;
         buf_printf(b, "    %c %s", c->essential ? '*' : ' ', c->name);
         buf_pad(b, start, TEXT_COLUMN);
-        buf_printf(b, "%s\n", c->title);
+        help_wrap(b, c->title, TEXT_COLUMN);
     }
 }
 
@@ -226,7 +348,7 @@ static int doctor_run(struct settings *s)
         status = complain("%s", e.message);
     if (status == 0) {
         (s->json ? doctor_command_as_json : doctor_command_as_text)(&r, &b);
-        status = print(&b);
+        status = s->json ? print(&b) : print_paged(&b);
     }
     if (status == 0 && s->strict && !doctor_is_satisfied(&r))
         status = 1;
@@ -236,5 +358,5 @@ static int doctor_run(struct settings *s)
 
 int doctor_main(int argc, char **argv)
 {
-    return subcommand_main(argc, argv, 0, SIZE_MAX, "", doctor_run);
+    return subcommand_main(argc, argv, 0, SIZE_MAX, doctor_run);
 }

@@ -3,38 +3,142 @@
 #include "cli/cli.h"
 
 #include "base/text/buf.h"
+#include "base/text/suggest.h"
 #include "cli/options.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { COLUMN = 30, OVERVIEW = 44, GAP = 1, WIDTH = 79 };
+enum { COLUMN = 28, GAP = 2 };
 
-void help_wrap(struct buf *b, const char *text, size_t column)
+/* ==== Pager =================================================================================== */
+
+/* How many lines of a terminal the text takes. */
+static size_t count_terminal_lines(const struct buf *b, size_t columns)
 {
-    size_t at = column;
+    size_t lines = 0;
+    for (size_t at = 0; at < b->length; lines++) {
+        const char *end = memchr(b->data + at, '\n', b->length - at);
+        size_t length = end ? (size_t)(end - (b->data + at)) : b->length - at;
+        size_t width = utf8_columns(b->data + at, length);
+        lines += width ? (width - 1) / columns : 0;
+        at += length + 1;
+    }
+    return lines;
+}
+
+/* The pager to use for a text, a line for the shell; NULL: none. */
+static const char *choose_pager(const struct buf *b)
+{
+    struct winsize size;
+    const char *pager = getenv("PAGER"), *term = getenv("TERM");
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_row ||
+        !size.ws_col || count_terminal_lines(b, size.ws_col) < size.ws_row)
+        return NULL;
+    if (pager)
+        return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
+    return term && strcmp(term, "dumb") != 0 && is_program("less") ? "less -FRX" : NULL;
+}
+
+/* Shows the text with a pager. Returns false when that has failed, and the text has to be printed
+ * in another way. */
+static bool show_with_pager(const char *pager, const struct buf *b)
+{
+    int ends[2], status = 0;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[0], STDIN_FILENO);
+        setenv("LESS", "FRX", 0); /* it shows colours, and leaves what was shown */
+        execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
+        _exit(EXIT_NOT_FOUND);
+    }
+    close(ends[0]);
+    if (child < 0) {
+        close(ends[1]);
+        return false;
+    }
+    /* Ctrl-C is for the pager, which stays; one that quits early breaks the pipe. */
+    void (*interrupt)(int) = signal(SIGINT, SIG_IGN), (*quit)(int) = signal(SIGQUIT, SIG_IGN);
+    void (*broken)(int) = signal(SIGPIPE, SIG_IGN);
+    for (size_t at = 0; at < b->length;) {
+        ssize_t n = write(ends[1], b->data + at, b->length - at);
+        if (n < 0 && errno != EINTR)
+            break;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    close(ends[1]);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    signal(SIGINT, interrupt);
+    signal(SIGQUIT, quit);
+    signal(SIGPIPE, broken);
+    return WIFEXITED(status) ? WEXITSTATUS(status) == 0
+                             : WIFSIGNALED(status) && WTERMSIG(status) == SIGINT;
+}
+
+int print_paged(struct buf *raw)
+{
+    struct buf all = {0}, *b = &all;
+    if (buf_failed(raw))
+        return print(raw);
+    add_in_charset(b, raw->data ? raw->data : "", raw->length);
+    buf_done(raw);
+    const char *pager = buf_failed(b) || !b->length ? NULL : choose_pager(b);
+    if (!pager || !show_with_pager(pager, b))
+        return print(b);
+    buf_done(b);
+    return 0;
+}
+
+/* ==== Pages =================================================================================== */
+
+size_t help_column(size_t column)
+{
+    enum { WHOLE = 80, TO_THE_LEFT = 3 };
+    size_t width = terminal_width();
+    return width < WHOLE ? min_u64(column, width / TO_THE_LEFT) : column;
+}
+
+void help_wrap(struct buf *b, const char *words, size_t column)
+{
+    size_t at = column, width = terminal_width() - 1;
+    struct buf own = {0};
+    add_in_charset(&own, words, strlen(words)); /* before its width is known */
+    const char *text = buf_failed(&own) || !own.data ? "" : own.data;
     while (*text) {
         size_t word = strcspn(text, " ");
-        if (at + word > WIDTH && at > column) {
+        if (at + utf8_columns(text, word) > width && at > column) {
             buf_putc(b, '\n');
             buf_pad(b, b->length, column);
             at = column;
         }
         if (at > column)
             buf_putc(b, ' ');
-        buf_add(b, text, word);
-        at += word + 1;
+        for (size_t i = 0; i < word; i++)
+            buf_putc(b, text[i] == *FIXED_BLANK ? ' ' : text[i]);
+        at += utf8_columns(text, word) + 1;
         text += word;
         text += strspn(text, " ");
     }
     buf_putc(b, '\n');
+    buf_done(&own);
 }
 
 void help_line(struct buf *b, const char *left, const char *text, size_t column)
 {
     size_t start = b->length;
-    buf_puts(b, left);
-    if (b->length - start + GAP > column) {
+    column = help_column(column);
+    add_in_charset(b, left, strlen(left));
+    if (!buf_failed(b) && utf8_columns(b->data + start, b->length - start) + GAP > column) {
         buf_putc(b, '\n');
         start = b->length;
     }
@@ -58,157 +162,193 @@ static void add_paragraphs(struct buf *b, const char *text)
     }
 }
 
-static void add_accepted(struct buf *b, const struct option *o)
+/* "-o, --output FILE", "--color auto|always|never" */
+static void add_option_name(struct buf *b, const struct option *o)
 {
-    buf_puts(b, o->help);
-    if (!o->choices)
+    if (o->letter)
+        buf_printf(b, "  -%c, --%s", o->letter, o->name);
+    else
+        buf_printf(b, "      --%s", o->name);
+    if (!o->value)
         return;
-    buf_puts(b, ": ");
-    bool first = true;
-    for (const char *c = o->choices; *c; c++) {
-        if (*c == ' ' && first)
-            buf_puts(b, " (the default)");
-        first &= *c != ' ';
-        buf_puts(b, *c == ' ' ? " | " : (char[]){*c, '\0'});
-    }
+    buf_putc(b, ' ');
+    for (const char *c = o->choices ? o->choices : o->value; *c; c++)
+        buf_putc(b, *c == ' ' && o->choices ? '|' : *c);
 }
 
-static void help_add_option(struct buf *b, const struct option *o)
+void help_add_option_text(struct buf *b, const struct option *o)
+{
+    buf_puts(b, o->help);
+    if (o->fallback)
+        buf_printf(b, " (default:" FIXED_BLANK "%s)", o->fallback);
+    else if (o->kind == OPTION_LIST)
+        buf_puts(b, " (repeatable)");
+}
+
+static void add_option(struct buf *b, const struct option *o)
 {
     struct buf left = {0}, text = {0};
-    if (o->letter)
-        buf_printf(&left, "  -%c, --%s", o->letter, o->name);
-    else
-        buf_printf(&left, "      --%s", o->name);
-    if (o->value)
-        buf_printf(&left, " %s", o->value);
-    add_accepted(&text, o);
+    add_option_name(&left, o);
+    help_add_option_text(&text, o);
     if (!buf_failed(&left) && !buf_failed(&text))
         help_line(b, left.data, text.data, COLUMN);
     buf_done(&left);
     buf_done(&text);
 }
 
+const char *help_group_heading(enum option_group group, unsigned modes)
+{
+    static const char *const headings[OPTION_GROUPS] = {
+        [GROUP_TARGETS] = "What to attach to",
+        [GROUP_OUTPUT] = "Output",
+        [GROUP_MEASURE] = "What to measure",
+        [GROUP_RUN] = "The run",
+        [GROUP_REPEAT] = "Repeated runs",
+        [GROUP_SAMPLING] = "Sampling",
+        [GROUP_SETUP] = "Set up",
+    };
+    enum { FEW = 6 };
+    size_t count = 0;
+    for (const struct option *o = options; o->name; o++)
+        count += (o->modes & modes) != 0;
+    if (count <= FEW)
+        return NULL;
+    return group == GROUP_MEASURE && !(modes & FOR_MEASURING) ? "What to include" : headings[group];
+}
+
+static void add_options(struct buf *b, unsigned modes)
+{
+    if (!help_group_heading(0, modes))
+        buf_puts(b, "\nOptions\n");
+    for (enum option_group group = 0; group < OPTION_GROUPS; group++) {
+        const char *heading = help_group_heading(group, modes);
+        for (const struct option *o = options; o->name; o++) {
+            if (!(o->modes & modes) || o->group != group || option_by_name(o->name, modes) != o)
+                continue; /* replay has the options of several commands, each once */
+            if (heading)
+                buf_printf(b, "\n%s\n", heading);
+            heading = NULL;
+            add_option(b, o);
+        }
+    }
+}
+
 int help_subcommand(const char *name)
 {
     const struct subcommand *s = subcommand_by_name(name);
-    if (!s)
-        return complain("'%s' is not a subcommand; 'toll help' lists them", name);
+    if (!s) {
+        struct suggestion near;
+        suggestion_begin(&near, name);
+        for (s = subcommands; s->name; s++)
+            suggestion_offer(&near, s->name);
+        return complain("help: unknown command '%s'%s; see 'toll help --all'", name,
+                        suggestion_text(&near));
+    }
     struct buf b = {0};
-    buf_printf(&b, "usage: toll %s %s\n\n%s\n", s->name, s->arguments, s->help);
+    buf_printf(&b, "usage: toll %s%s%s\n\n", s->name, *s->arguments ? " " : "", s->arguments);
+    buf_putc(&b, (char)toupper((unsigned char)*s->help)); /* a clause as a sentence */
+    buf_printf(&b, "%s.\n", s->help + 1);
     if (s->more) {
         buf_putc(&b, '\n');
         add_paragraphs(&b, s->more);
     }
     if (s->main == doctor_main)
         doctor_add_help(&b);
-    if (s->options) {
-        buf_puts(&b, "\n");
-        for (const struct option *o = options; o->name; o++)
-            if (o->modes & s->options)
-                help_add_option(&b, o);
-    }
-    if (s->options & FOR_MEASURING)
-        buf_puts(&b, "\nAn option may also be given as a variable (TOLL_INTERVAL=1s) or in a "
-                     "file\nthat --config names (interval = 1s). The command line wins over the "
-                     "variable,\nthe variable over the file.\n");
-    return print(&b);
-}
-
-static int help_overview(void)
-{
-    struct buf b = {0};
-    buf_puts(&b, "toll tells what a job cost.\n\n");
-    for (const struct subcommand *s = subcommands; s->name; s++) {
-        if (s->hidden)
-            continue;
-        struct buf left = {0};
-        buf_printf(&left, "  toll %s %s", s->name, s->arguments);
-        if (!buf_failed(&left))
-            help_line(&b, left.data, s->help, OVERVIEW);
-        buf_done(&left);
-    }
-    buf_puts(&b, "\n  toll run -- make -j4                 what did it use?\n"
-                 "  toll run -o run.csv -- ./train.sh    with a curve\n"
-                 "  toll attach 1234                     what does it use, line by line?\n"
-                 "  toll system                          … and the whole machine?\n"
-                 "  toll export run.jsonl -o run.csv     the same in another format\n\n"
-                 "'toll help run', 'toll help attach' and so on list the options; the manual is\n"
-                 "toll(1).\n");
-    return print(&b);
-}
-
-/* ---- The options for the man page ------------------------------------------------------------ */
-
-static void add_roff(struct buf *b, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '-')
-            buf_puts(b, "\\-");
-        else if (*text == '\\')
-            buf_puts(b, "\\e");
-        else
-            buf_putc(b, *text);
-}
-
-/* "Only for toll run and toll attach." unless it is for all that measure. */
-static void add_modes(struct buf *b, const struct option *o)
-{
-    unsigned left = o->modes;
-    if ((left & FOR_MEASURING) == FOR_MEASURING)
-        return;
-    const char *before = "Only for";
-    for (const struct subcommand *s = subcommands; s->name && left; s++) {
-        if (!(s->options & left))
-            continue;
-        left &= ~s->options;
-        buf_printf(b, "%s\n.B toll %s\n", before, s->name);
-        before = "and";
-    }
-    b->length--; /* the full stop is on the last line, not in bold */
-    buf_puts(b, "\\fR.\n");
-}
-
-static int options_for_man(void)
-{
-    struct buf b = {0};
-    for (const struct option *o = options; o->name; o++) {
-        buf_puts(&b, ".TP\n");
-        buf_puts(&b, "\\fB");
-        if (o->letter)
-            buf_printf(&b, "\\-%c\\fR, \\fB", o->letter);
-        buf_puts(&b, "\\-\\-");
-        add_roff(&b, o->name);
-        buf_puts(&b, "\\fR");
-        if (o->value) {
-            buf_puts(&b, " \\fI");
-            add_roff(&b, o->value);
-            buf_puts(&b, "\\fR");
-        }
+    add_options(&b, s->options);
+    if (s->options & FOR_MEASURING) {
+        char last[512];
+        snprintf(last, sizeof last,
+                 "Options can also be set by variables (TOLL_INTERVAL=1s) and in a configuration "
+                 "file (interval" FIXED_BLANK "=" FIXED_BLANK "1s). The command line overrides "
+                 "variables, which override the file. The manual is toll-%s(1).",
+                 s->name);
         buf_putc(&b, '\n');
-        struct buf text = {0};
-        add_accepted(&text, o);
-        if (text.data)
-            add_roff(&b, text.data);
-        buf_done(&text);
-        if (!o->command_line_only) {
-            char variable[64];
-            option_variable(o, variable, sizeof variable);
-            buf_printf(&b, " (%s)", variable);
-        }
-        if (o->kind == OPTION_LIST)
-            buf_puts(&b, ". May be repeated");
-        buf_puts(&b, ".\n");
-        add_modes(&b, o);
+        help_wrap(&b, last, 0);
     }
-    return print(&b);
+    return print_paged(&b);
+}
+
+static const char *const command_headings[SUBCOMMAND_GROUPS] = {
+    [COMMANDS_MEASURE] = "Measure",
+    [COMMANDS_RESULTS] = "Results",
+    [COMMANDS_SETUP] = "Set up",
+    [COMMANDS_OTHER] = "Other",
+};
+
+/* Groups on the left, rare commands only when all are asked for. */
+static void add_commands(struct buf *b, bool all)
+{
+    enum { NAME = 10 };
+    unsigned help = all ? NAME + 14 : NAME + 11;
+    for (enum subcommand_group group = 0; group < SUBCOMMAND_GROUPS; group++) {
+        const char *heading = command_headings[group];
+        for (const struct subcommand *s = subcommands; s->name; s++) {
+            if ((s->is_rare && !all) || s->group != group)
+                continue;
+            size_t start = b->length;
+            buf_puts(b, heading);
+            buf_pad(b, start, NAME);
+            buf_puts(b, s->name);
+            buf_pad(b, start, help);
+            help_wrap(b, s->help, help);
+            heading = "";
+        }
+    }
+}
+
+void help_overview(struct buf *b)
+{
+    buf_puts(b, "usage: toll COMMAND [options]\n\n");
+    add_commands(b, false);
+    static const char *const examples[][2] = {
+        {"Examples  toll run -- make -j4", "what did the build use?"},
+        {"          toll run -o run.csv -- ./job.sh", "write the samples to a file, too"},
+        {"          toll attach 1234", "watch a running process"},
+    };
+    enum { COMMENT = 45 };
+    buf_putc(b, '\n');
+    for (size_t i = 0; i < ARRAY_LEN(examples); i++)
+        help_line(b, examples[i][0], examples[i][1], COMMENT);
+    buf_putc(b, '\n');
+    help_wrap(b, "'toll help COMMAND' lists options, 'toll help --all' lists all commands.", 0);
+}
+
+static void help_all(struct buf *b)
+{
+    enum { COMMENT = 31 };
+    buf_puts(b, "usage: toll COMMAND [options]\n");
+    help_line(b, "       toll -- PROGRAM…", "short for 'toll run -- PROGRAM…'", COMMENT);
+    buf_putc(b, '\n');
+    add_commands(b, true);
+    struct buf old = {0};
+    buf_puts(&old, "Old names:");
+    for (const struct subcommand *s = subcommands; s->name; s++)
+        if (s->old_name)
+            buf_printf(&old, " %s (now %s),", s->old_name, s->name);
+    for (const struct option *o = options; o->name; o++)
+        if (option_old_name(o))
+            buf_printf(&old, " --%s (now --%s),", option_old_name(o), o->name);
+    if (!buf_failed(&old)) {
+        old.data[old.length - 1] = '.';
+        buf_putc(b, '\n');
+        help_wrap(b, old.data, 0);
+    }
+    buf_done(&old);
+    buf_puts(b, "\n'toll help COMMAND' lists options; the manual is toll(1).\n");
+}
+
+static int show_help(struct settings *s)
+{
+    struct buf b = {0};
+    if (s->words)
+        return help_subcommand(s->words[0]);
+    (s->all ? help_all : help_overview)(&b);
+    return print_paged(&b);
 }
 
 int help_main(int argc, char **argv)
 {
-    if (argc > 2)
-        return complain("toll help takes one subcommand, or nothing");
-    if (argc == 2 && strcmp(argv[1], "--man") == 0)
-        return options_for_man();
-    return argc == 2 ? help_subcommand(argv[1]) : help_overview();
+    if (argc == 3 && strcmp(argv[1], "--man") == 0) /* for the build */
+        return manual_print(argv[2]);
+    return subcommand_main(argc, argv, 0, 1, show_help);
 }

@@ -66,6 +66,12 @@ char *output_layout(const char *output)
     return at && at < end ? strndup(at + 1, (size_t)(end - at - 1)) : NULL;
 }
 
+unsigned output_flags(const struct settings *s)
+{
+    return (s->verbose ? TOLL_OUTPUT_VERBOSE : 0U) | (s->bytes ? TOLL_OUTPUT_BYTES : 0U) |
+           (s->si ? TOLL_OUTPUT_SI : 0U);
+}
+
 const char *output_format(const struct settings *s, const char *output, const char **ret_path)
 {
     const struct toll_format *f;
@@ -105,7 +111,8 @@ void layout_set_interval(struct settings *s)
         const char *layout = own ? own : s->layout;
         is_set = takes_series(s, *o, layout) && set_interval_of(s, layout);
     }
-    if (!is_set && !s->outputs && s->mode != FOR_RUN && layout_series(s))
+    bool has_stdout = !s->outputs || s->json || s->csv;
+    if (!is_set && has_stdout && s->mode != FOR_RUN && layout_series(s))
         set_interval_of(s, s->layout);
 }
 
@@ -124,11 +131,12 @@ static const char *other_way(const struct settings *s)
 
 int layout_check_carried(const struct settings *s, bool carried, struct toll_error *e)
 {
-    if (!s->layout || carried)
+    if (!s->layout || carried || !option_is_on_command_line(s, "layout"))
         return 0;
     const struct toll_layout *d = layout_named(s->layout);
     return err_set(e, -EINVAL,
-                   "--dialect: no output is in a format that %s has; it has %s, and -o FILE names "
-                   "one by its suffix%s",
+                   "--layout: no effect: no output has a type that %s can write (expected %s; add "
+                   "-o FILE with "
+                   "such a suffix)%s",
                    d->name, d->formats, other_way(s));
 }

@@ -4,11 +4,13 @@
 #include "base/io/output_file.h"
 #include "base/text/buf.h"
 #include "base/text/secrets.h"
+#include "base/text/suggest.h"
 #include "base/util.h"
 #include "cli/gpu_tracker/command.h"
 #include "cli/options.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,12 +44,48 @@ bool color_is_wanted(int fd, enum color_choice choice)
 static bool locale_is_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (variable_is_set(names[i])) {
-            const char *value = getenv(names[i]);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *value = variable_is_set(names[i]) ? getenv(names[i]) : NULL;
+        if (value)
             return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-        }
+    }
     return false;
+}
+
+unsigned terminal_width(void)
+{
+    enum { NARROWEST = 40, WIDEST = 80 };
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col)
+        return WIDEST;
+    return size.ws_col < NARROWEST ? NARROWEST : size.ws_col > WIDEST ? WIDEST : size.ws_col;
+}
+
+void add_in_charset(struct buf *b, const char *text, size_t length)
+{
+    static const char *const signs[][2] = {{"…", "..."}, {"≥", ">="}, {"→", "->"}, {"–", "-"},
+                                           {"±", "+-"},  {"×", "x"},  {"µ", "u"},  {"°", ""}};
+    if (locale_is_utf8()) {
+        buf_add(b, text, length);
+        return;
+    }
+    for (const char *end = text + length; text < end;) {
+        const char *ascii = NULL;
+        size_t bytes = 1;
+        for (size_t i = 0; i < ARRAY_LEN(signs) && !ascii && (*text & 0x80); i++) {
+            bytes = strlen(signs[i][0]);
+            if ((size_t)(end - text) >= bytes && memcmp(text, signs[i][0], bytes) == 0)
+                ascii = signs[i][1];
+        }
+        if (!ascii) { /* one character, whatever it is */
+            for (bytes = 1; text + bytes < end && (text[bytes] & 0xC0) == 0x80 && (*text & 0x80);)
+                bytes++;
+            buf_putc(b, *text & 0x80 ? '?' : *text);
+        } else {
+            buf_puts(b, ascii);
+        }
+        text += bytes;
+    }
 }
 
 void terminal_describe(struct toll_output *out, enum color_choice choice)
@@ -67,18 +105,18 @@ void terminal_describe(struct toll_output *out, enum color_choice choice)
 /* ==== Main ==================================================================================== */
 
 static const char about_run[] =
-    "Options end at -- or at the first word that is none; the rest is the command. The "
-    "summary goes to stderr, and toll exits as the command did.\n";
+    "The summary goes to stderr, and toll exits with the exit status of the command. Options end "
+    "at -- or at the first non-option argument; 'toll -- COMMAND' is short for 'toll run -- "
+    "COMMAND'.\n";
 
 static const char about_attach[] =
-    "A PID stands for the process and all its descendants; NAME=PID names it. Several "
-    "targets are several series, and their union. Options may stand behind PIDs. Without "
-    "--output there is a line on stdout each second; Ctrl-C ends toll with a summary on "
-    "stderr, and the targets never notice.\n";
+    "Each PID is measured with all its descendants; NAME=PID gives it a name. Without --output, "
+    "toll prints a line per second on stdout. Ctrl-C ends toll with a summary on stderr; the "
+    "processes keep running.\n";
 
 static const char about_system[] =
-    "Without --output there is a line on stdout each second; Ctrl-C or --for ends toll with "
-    "a summary on stderr.\n";
+    "Without --output, toll prints a line per second on stdout. Ctrl-C or --for ends toll with a "
+    "summary on stderr.\n";
 
 static const char about_mark[] =
     "  toll mark phase begin NAME [KEY=VALUE…]\n"
@@ -86,66 +124,134 @@ static const char about_mark[] =
     "  toll mark event NAME [KEY=VALUE…]\n"
     "  toll mark gauge NAME VALUE\n"
     "\n"
-    "The mark goes to the 'toll run' that this runs under, and counts for the process that "
-    "called it, a shell for instance. Where nobody listens it does nothing and exits with 0; "
-    "-v, --verbose says so.\n";
+    "The mark goes to the 'toll run' around it and belongs to the process that calls 'toll mark', "
+    "such as a shell. Outside of 'toll run' it does nothing and exits with 0.\n";
 
-static const char about_phases[] =
-    "  toll phases analyze POINTS [BLOCKS]\n"
-    "  toll phases combine -o FILE BLOCKS… | DIRECTORY\n"
-    "  toll phases compare [--stat min|max|mean|std] NAME=FILE…\n"
+static const char about_sub_tracking[] =
+    "  toll sub-tracking analyze POINTS [BLOCKS]\n"
+    "  toll sub-tracking combine -o FILE BLOCKS… | DIRECTORY\n"
+    "  toll sub-tracking compare [--stat STATISTIC] NAME=FILE…\n"
     "\n"
-    "For files of gpu-tracker, CSV or SQLite: POINTS has a row for each sample, BLOCKS the "
-    "moments at which code blocks began and ended. A record of toll is both: without BLOCKS its "
-    "phases are meant. compare takes analyses that were written with -f json or pickle, the "
-    "formats beside text, and POINTS. -o, --output FILE is where the results go.\n";
+    "POINTS (a tracking file) has a row per sample, BLOCKS (a sub-tracking file) the start and "
+    "stop "
+    "times of code blocks; both are CSV or SQLite files of gpu-tracker. A record of toll can be "
+    "used as POINTS; without BLOCKS, its phases are analysed. compare reads results of analyze in "
+    "json or pickle format.\n";
 
 static const char about_export[] =
-    "RECORD is a .jsonl or .sqlite file that toll has written, or - for stdin (.jsonl); it "
-    "may still grow, or end in the middle. Each --output is written as it would have been "
-    "while the run was measured; without one it goes to stdout, as CSV unless --format says "
-    "otherwise (-f text is the summary). Of several runs in a file all are taken, one after "
-    "the other. Files are replaced once all is written; a damaged record changes none.\n";
+    "RECORD is a .jsonl or .sqlite file written by toll, or - for .jsonl on stdin; it may be "
+    "incomplete or still growing. Each --output is written as it would have been during the run; "
+    "without --output, CSV goes to stdout, or the type that --format names. All runs of the record "
+    "are exported unless --run selects one. A damaged record changes no file.\n";
 
 static const char about_list[] =
-    "The runs in each record: number, start, time, samples, how it ended, name and command. "
-    "The number is for 'toll export --run'.\n";
+    "Lists the runs of each record, a .jsonl or .sqlite file that toll wrote, and of all records "
+    "in a directory (not below it; default: the current directory), the newest first. A run that "
+    "was saved to two files is listed once. 'toll "
+    "export RECORD --run RUN' exports one of them: RUN is the number in the first column, or after "
+    "the record in a list of several ('runs.jsonl:2'), or the ID. '?' is unknown, '≥' a lower "
+    "bound. On a narrow terminal cells are shortened and columns left out; in a pipe only names of "
+    "more than 60 characters are shortened.\n"
+    "\n"
+    "  toll list --label team=blue --since 7d runs/   last week's runs of a team\n"
+    "  toll list --sort -memory -n 5 runs.sqlite      the five with the most memory\n";
 
-static const char about_send[] =
-    "SPOOL is the file that 'toll run -o mlflow:…' has named. It goes where it was meant to "
-    "go, or to DESTINATION, written as behind -o, and is removed when it has arrived. "
-    "Nothing arrives twice.\n";
+static const char about_report[] =
+    "Shows the newest run of the records, .jsonl or .sqlite files that toll wrote, or of all "
+    "records in a directory (not below it; default: the current directory), and a table of earlier "
+    "runs of the same name. --run, --name and --label choose another run. Without --output the "
+    "report is text on stdout.\n"
+    "\n"
+    "  toll report run.jsonl                     in the terminal\n"
+    "  toll report runs/ --name build -o r.html  a page with charts and earlier builds\n";
+
+static const char about_recommend[] =
+    "Prints what to request for the next run, and why: for each name of runs one block, from the "
+    "last 20 that finished, of records and of all records in a directory (default: the current "
+    "one). Runs that the OOM killer or a timeout ended show what is too little; others that failed "
+    "are not counted. Fewer than three runs are weak evidence.\n"
+    "\n"
+    "  toll recommend --name train runs/               with the reasons\n"
+    "  toll recommend --name train --for sbatch runs/  lines for the job script\n";
+
+static const char about_compare[] =
+    "Compares each group of runs with the first, the baseline. A group is a record (.jsonl, "
+    ".sqlite), RECORD:RUN, a directory with records, or a name and labels, looked up in --in: "
+    "name=build,branch=main. With several runs in a group, differences have intervals, and small "
+    "ones that may be chance are not reported. toll exits with 1 if a --fail-if condition "
+    "holds.\n"
+    "\n"
+    "  toll compare old.jsonl new.jsonl\n"
+    "  toll compare --in runs.sqlite branch=main branch=new -o compare.html\n"
+    "  toll compare old/ new/ --fail-if 'cpu > +5%'\n";
+
+static const char about_doctor[] =
+    "CHECK selects checks by name. Those marked with * are needed by every job.\n";
+
+static const char about_metrics[] =
+    "WORD selects metrics: those whose name has it (memory), those of an entity (disk), or a "
+    "pattern ('system_cpu*'). With several, all that one of them selects.\n";
+
+static const char about_outputs[] = "TYPE selects one output type.\n";
+
+static const char about_layouts[] = "With NAME: the options and columns of that layout.\n";
+
+static const char about_resend[] =
+    "SPOOL is the file that a run has named when a server did not accept everything. It is sent to "
+    "the same server, or to DESTINATION, written as for --output, and removed on success. Nothing "
+    "is sent twice.\n";
+
+static const char about_help[] =
+    "'toll COMMAND --help' is the same as 'toll help COMMAND'. On a terminal, long pages are shown "
+    "with $PAGER, or less.\n";
+
+static const char about_completion[] =
+    "PROGRAM is toll or gpu-tracker (default: toll). To use it in this shell: 'source <(toll "
+    "completion bash)', 'source <(toll completion zsh)', 'toll completion fish | source'.\n";
 
 const struct subcommand subcommands[] = {
-    {"run", "[options] [--] COMMAND…", "run a command, tell what it used", run_main, false, FOR_RUN,
-     about_run, NULL},
-    {"attach", "[options] [PID…]", "measure what runs already", attach_main, false, FOR_ATTACH,
-     about_attach, NULL},
-    {"system", "[options]", "measure the whole machine", system_main, false, FOR_SYSTEM,
-     about_system, NULL},
-    {"mark", "[-v] phase | event | gauge WORD…", "say where a job is, from inside it", mark_main,
-     false, 0, about_mark, "phase begin end"},
-    {"export", "[options] RECORD", "write a record in another format", export_main, false,
-     FOR_EXPORT, about_export, NULL},
-    {"list", "[options] RECORD…", "list the runs in records", list_main, false, FOR_LIST,
-     about_list, NULL},
-    {"doctor", "[--json] [--strict] [WHAT…]", "tell what can be measured here", doctor_main, false,
-     FOR_DOCTOR, NULL, NULL},
-    {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false,
-     FOR_METRICS, NULL, NULL},
-    {"dialects", "[--json] [NAME]", "list whose columns can be written", layouts_main, false,
-     FOR_LAYOUTS, NULL, NULL},
-    {"sinks", "[--json] [FORMAT]", "list where figures can go", sinks_main, false, FOR_SINKS, NULL,
+    {"run", NULL, COMMANDS_MEASURE, false, "[options] [--] COMMAND…",
+     "run a command and measure what it uses", run_main, FOR_RUN, about_run, NULL},
+    {"attach", NULL, COMMANDS_MEASURE, false, "[options] [PID…]", "measure running processes",
+     attach_main, FOR_ATTACH, about_attach, NULL},
+    {"system", NULL, COMMANDS_MEASURE, false, "[options]", "measure the whole machine", system_main,
+     FOR_SYSTEM, about_system, NULL},
+    {"list", NULL, COMMANDS_RESULTS, false, "[options] [RECORD… | DIRECTORY…]",
+     "list the runs in records", list_main, FOR_LIST, about_list, NULL},
+    {"report", NULL, COMMANDS_RESULTS, false, "[options] [RECORD… | DIRECTORY…]",
+     "show what a run used, with charts", report_main, FOR_REPORT, about_report, NULL},
+    {"compare", NULL, COMMANDS_RESULTS, false, "[options] BASELINE GROUP…",
+     "compare runs and show what differs", compare_main, FOR_COMPARE, about_compare, NULL},
+    {"recommend", NULL, COMMANDS_RESULTS, false, "[options] [RECORD… | DIRECTORY…]",
+     "CPUs, memory and time to request next time", recommend_main, FOR_RECOMMEND, about_recommend,
      NULL},
-    {"phases", "analyze | combine | compare WORD…", "tell what code blocks used", phases_main,
-     false, 0, about_phases, NULL},
-    {"send", "SPOOL [DESTINATION]", "send what a server did not take", send_main, false, FOR_SEND,
-     about_send, NULL},
-    {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL, NULL},
-    {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true,
-     0, NULL, NULL},
-    {"replay", "[options] DIRECTORY", "measure a recorded run instead of a live one", replay_main,
-     true, FOR_RUN | FOR_ATTACH | FOR_SYSTEM, NULL, NULL},
+    {"export", NULL, COMMANDS_RESULTS, false, "[options] RECORD",
+     "convert a record to another format", export_main, FOR_EXPORT, about_export, NULL},
+    {"sub-tracking", "phases", COMMANDS_RESULTS, true,
+     "analyze | combine | compare [options] FILE…", "analyse code blocks in files of gpu-tracker",
+     sub_tracking_main, FOR_SUB_TRACKING, about_sub_tracking, NULL},
+    {"resend", "send", COMMANDS_RESULTS, true, "SPOOL [DESTINATION]",
+     "send what a server did not accept during a run", resend_main, FOR_RESEND, about_resend, NULL},
+    {"doctor", NULL, COMMANDS_SETUP, false, "[options] [CHECK…]", "check what can be measured here",
+     doctor_main, FOR_DOCTOR, about_doctor, NULL},
+    {"metrics", NULL, COMMANDS_SETUP, false, "[--json | --markdown] [WORD…]", "list all metrics",
+     metrics_main, FOR_METRICS, about_metrics, NULL},
+    {"outputs", "sinks", COMMANDS_SETUP, false, "[--json] [TYPE]",
+     "list output types and their options", outputs_main, FOR_OUTPUTS, about_outputs, NULL},
+    {"layouts", "dialects", COMMANDS_SETUP, true, "[--json] [NAME]",
+     "list the tools whose columns toll can write", layouts_main, FOR_LAYOUTS, about_layouts, NULL},
+    {"mark", NULL, COMMANDS_SETUP, false, "[-v] phase | event | gauge WORD…",
+     "mark phases and events from inside a job", mark_main, FOR_MARK, about_mark,
+     "phase begin end"},
+    {"help", NULL, COMMANDS_OTHER, true, "[--all] [COMMAND]", "show help for toll or a command",
+     help_main, FOR_HELP, about_help, NULL},
+    {"version", NULL, COMMANDS_OTHER, true, "", "show the version", version_main, FOR_VERSION, NULL,
+     NULL},
+    {"completion", NULL, COMMANDS_OTHER, true, "bash | zsh | fish [PROGRAM]",
+     "print a shell completion script", completion_main, FOR_COMPLETION, about_completion, NULL},
+    {"replay", NULL, COMMANDS_OTHER, true, "[options] DIRECTORY",
+     "measure a recorded machine, for tests and bug reports", replay_main, FOR_MEASURING, NULL,
+     NULL},
     {0},
 };
 
@@ -154,6 +260,7 @@ enum { COMPLAIN_WAIT_MS = 100 };
 int complain(const char *format, ...)
 {
     char sentence[1024], line[sizeof sentence + 16];
+    struct buf shown = {0};
     struct stream out;
     va_list args;
     va_start(args, format);
@@ -162,24 +269,32 @@ int complain(const char *format, ...)
     secrets_mask_sentence(sentence, sizeof sentence);
     text_make_printable(sentence);
     size_t length = (size_t)snprintf(line, sizeof line, "toll: %s\n", sentence);
-    stream_open(&out, STDERR_FILENO); /* it may be a pipe that is full: the job comes first */
-    stream_write_patiently(&out, line, length, COMPLAIN_WAIT_MS);
+    add_in_charset(&shown, line, length);
+    bool is_shown = !buf_failed(&shown); /* otherwise there is no memory */
+    stream_open(&out, STDERR_FILENO);    /* it may be a pipe that is full: the job comes first */
+    stream_write_patiently(&out, is_shown ? shown.data : line, is_shown ? shown.length : length,
+                           COMPLAIN_WAIT_MS);
     stream_close(&out);
+    buf_done(&shown);
     return EXIT_TOLL;
 }
 
 int print(struct buf *b)
 {
+    errno = 0;
     bool written = !buf_failed(b) &&
                    (!b->length || fwrite(b->data, 1, b->length, stdout) == b->length) &&
                    fflush(stdout) == 0;
+    int why = buf_failed(b) ? ENOMEM : errno;
     buf_done(b);
-    return written ? 0 : complain("cannot write to stdout");
+    return written ? 0 : complain("cannot write to stdout: %s", strerror(why));
 }
 
-int subcommand_main(int argc, char **argv, size_t least, size_t most, const char *expected,
+int subcommand_main(int argc, char **argv, size_t least, size_t most,
                     int (*run)(struct settings *s))
 {
+    const struct subcommand *sub = subcommand_by_name(argv[0]);
+    const char *arguments = *sub->arguments ? sub->arguments : "no arguments";
     struct settings s = {0};
     struct toll_error e = {0};
     int rest, status;
@@ -187,46 +302,159 @@ int subcommand_main(int argc, char **argv, size_t least, size_t most, const char
     int r = options_read(&s, argc, argv, &rest, &e);
     while (s.words && s.words[count])
         count++;
+    bool has_words = count >= least && count <= most;
+    if (r == 0 && !s.help && has_words)
+        r = option_rules_check(&s, &e);
     if (r < 0)
         status = complain("%s", e.message);
     else if (s.help)
         status = help_subcommand(argv[0]);
-    else if (count < least || count > most)
-        status = complain("%s", expected);
+    else if (count < least)
+        status = complain("%s: missing argument (expected %s)", sub->name, arguments);
+    else if (count > most)
+        status = complain("%s: unexpected argument '%s' (expected %s)", sub->name, s.words[most],
+                          arguments);
     else
         status = run(&s);
     settings_done(&s);
     return status;
 }
 
+static int print_version(struct settings *s)
+{
+    struct buf b = {0};
+    buf_printf(&b, "toll %s\n", toll_version());
+    return print(&b);
+}
+
+int version_main(int argc, char **argv)
+{
+    return subcommand_main(argc, argv, 0, 0, print_version);
+}
+
+bool is_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    char file[PATH_MAX];
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0;
+    for (size_t length; path && *name && *path; path += length + (path[length] == ':')) {
+        length = strcspn(path, ":");
+        snprintf(file, sizeof file, "%.*s/%s", (int)length, path, name);
+        if (access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+void add_shell_word(struct buf *b, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./=:,+@%";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        buf_puts(b, word);
+        return;
+    }
+    buf_putc(b, '\'');
+    for (; *word; word++)
+        buf_puts(b, *word == '\'' ? "'\\''" : (char[]){*word, '\0'});
+    buf_putc(b, '\'');
+}
+
+/* The option that a word begins with, of any subcommand, or NULL. *ret_takes_next: its value, or
+ * that of a letter after it, is the next word. */
+static const struct option *option_of_word(const char *word, bool *ret_takes_next)
+{
+    char name[64];
+    *ret_takes_next = false;
+    if (word[0] != '-' || !word[1])
+        return NULL;
+    if (word[1] == '-') { /* --name, --name=value */
+        size_t length = strcspn(word + 2, "=");
+        snprintf(name, sizeof name, "%.*s", (int)min_u64(length, sizeof name), word + 2);
+        const struct option *o = option_by_name(name, FOR_RUN);
+        *ret_takes_next = o && o->value && !word[2 + length];
+        return o;
+    }
+    for (const char *letter = word + 1; *letter; letter++) { /* -qo */
+        const struct option *o = option_by_letter(*letter, FOR_RUN);
+        *ret_takes_next = o && o->value && !letter[1];
+        if (!o || o->value)
+            break;
+    }
+    return option_by_letter(word[1], FOR_RUN);
+}
+
+/* The subcommand that follows options, NULL when there is none. */
+static char **subcommand_after_options(char **words)
+{
+    bool takes_next;
+    while (*words && option_of_word(*words, &takes_next))
+        words += takes_next && words[1] ? 2 : 1;
+    return *words && subcommand_by_name(*words) ? words : NULL;
+}
+
+/* The first word is no command: it may be mistyped, or be what should be measured, or an option
+ * that belongs after the command. */
+static int refuse_command(char **words)
+{
+    struct suggestion near;
+    struct buf line = {0};
+    enum { MOST_BYTES = 400 };
+    suggestion_begin(&near, *words);
+    for (const struct subcommand *s = subcommands; s->name; s++)
+        suggestion_offer(&near, s->name);
+    bool is_option = **words == '-';
+    if (is_option) {
+        suggestion_offer(&near, "--help");
+        suggestion_offer(&near, "--version");
+    }
+    bool takes_next;
+    bool is_run = is_option ? option_of_word(*words, &takes_next) != NULL : is_program(*words);
+    if (is_run) {
+        char **command = is_option ? subcommand_after_options(words) : NULL;
+        buf_printf(&line, "toll %s%s", command ? *command : "run", is_option ? "" : " --");
+        for (char **word = words; *word && line.length < MOST_BYTES; word++) {
+            if (word == command)
+                continue;
+            buf_putc(&line, ' ');
+            add_shell_word(&line, *word);
+        }
+    }
+    const char *what = is_option ? "option" : "command";
+    int status = is_run && !buf_failed(&line)
+                     ? complain("unknown %s '%s'; did you mean: %s", what, *words, line.data)
+                     : complain("unknown %s '%s'%s; see 'toll help'", what, *words,
+                                suggestion_text(&near));
+    buf_done(&line);
+    return status;
+}
+
 static int run_subcommand(int argc, char **argv)
 {
+    enum { EXIT_USAGE = 2 };
     if (argc > 1 && strcmp(argv[1], "__complete") == 0)
         return complete_main(argc, argv);
     if (argc && strcmp(basename(argv[0]), "gpu-tracker") == 0)
         return gpu_tracker_main(argc, argv);
     if (argc < 2) {
-        fputs("usage: toll run [options] [--] COMMAND… | toll attach PID… | toll system     ('toll "
-              "help' tells more)\n",
-              stderr);
-        return EXIT_TOLL;
+        struct buf b = {0};
+        help_overview(&b);
+        fwrite(b.data, 1, b.length, stderr);
+        buf_done(&b);
+        return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-        printf("toll %s\n", toll_version());
-        return 0;
+    static char run[] = "run", help[] = "help", version[] = "version";
+    if (strcmp(argv[1], "--") == 0) { /* toll -- COMMAND */
+        argv[0] = run;
+        return run_main(argc, argv);
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return help_main(1, argv + 1);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+        argv[1] = version;
+    else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        argv[1] = help;
     const struct subcommand *s = subcommand_by_name(argv[1]);
-    if (s)
-        return s->main(argc - 1, argv + 1);
-    if (argv[1][0] == '-')
-        return complain("toll has no option %s; there are --help and --version, and 'toll help' "
-                        "lists the subcommands",
-                        argv[1]);
-    return complain("'%s' is not a subcommand; to measure it: toll run -- %s; 'toll help' lists "
-                    "the subcommands",
-                    argv[1], argv[1]);
+    return s ? s->main(argc - 1, argv + 1) : refuse_command(argv + 1);
 }
 
 /* When a thread is left behind, libraries are not asked to tidy up: one that hangs may hold what

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * What can be said to a subcommand that measures, and what each setting accepts. */
+ * The options of all commands, and what each accepts. */
+#include "base/clock.h"
 #include "base/text/scan.h"
+#include "base/text/suggest.h"
 #include "cli/options.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 int option_choose(const char *choices, const char *word)
 {
@@ -19,8 +22,7 @@ int option_choose(const char *choices, const char *word)
     return -1;
 }
 
-/* ---- Values that are more than a field
- * --------------------------------------------------------------------------------- */
+/* ---- Values that are more than a field ------------------------------------------------------- */
 
 static int option_set_interval(struct settings *s, const char *value, struct toll_error *e)
 {
@@ -38,7 +40,7 @@ static int option_set_interval(struct settings *s, const char *value, struct tol
 static int option_check_output(struct settings *s, const char *value, struct toll_error *e)
 {
     if (strcmp(value, "-") == 0 && s->mode == FOR_RUN)
-        return err_set(e, -EINVAL, "a file: stdout belongs to the command that is run");
+        return err_set(e, -EINVAL, "a file name; stdout belongs to the command");
     if (!*value)
         return err_set(e, -EINVAL, "a file name");
     return 0;
@@ -73,10 +75,16 @@ static int option_set_format(struct settings *s, const char *value, struct toll_
             s->format = value;
             return 0;
         }
+    struct suggestion near;
     struct buf names = {0};
-    for (size_t i = 0; (f = toll_format_at(i)); i++)
+    suggestion_begin(&near, value);
+    for (size_t i = 0; (f = toll_format_at(i)); i++) {
         buf_printf(&names, "%s%s", i ? ", " : "", f->name);
-    int r = err_set(e, -EINVAL, "one of %s", names.data ? names.data : "none");
+        suggestion_offer(&near, f->name);
+    }
+    bool is_near = *near.word;
+    int r = err_set(e, -EINVAL, "one of %s%s%s%s", names.data ? names.data : "none",
+                    is_near ? "; did you mean '" : "", near.word, is_near ? "'?" : "");
     buf_done(&names);
     return r;
 }
@@ -87,12 +95,16 @@ static int option_set_layout(struct settings *s, const char *value, struct toll_
     s->layout = value;
     if (layout_named(value))
         return 0;
+    struct suggestion near;
     struct buf names = {0};
-    for (size_t i = 0; (d = toll_layout_at(i)); i++)
+    suggestion_begin(&near, value);
+    for (size_t i = 0; (d = toll_layout_at(i)); i++) {
         buf_printf(&names, "%s%s", i ? ", " : "", d->name);
-    int r = err_set(e, -EINVAL,
-                    "one of %s, with its options behind it ('toll dialects' lists them)",
-                    names.data ? names.data : "none");
+        suggestion_offer(&near, d->name);
+    }
+    bool is_near = *near.word;
+    int r = err_set(e, -EINVAL, "one of %s%s%s%s", names.data ? names.data : "none",
+                    is_near ? "; did you mean '" : "", near.word, is_near ? "'?" : "");
     buf_done(&names);
     return r;
 }
@@ -107,9 +119,110 @@ static int option_set_run(struct settings *s, const char *value, struct toll_err
     s->run_id = is_id ? value : NULL;
     if (!is_id && (!scan_u64(&text, &s->run) || !scan_done(&text) || !s->run))
         return err_set(e, -EINVAL,
-                       "the number of a run, from 1 on, or the last %d digits of its id or more; "
+                       "the number of a run from 1, or at least the last %d digits of its id, as "
                        "'toll list' shows them",
                        RUN_ID_DIGITS);
+    return 0;
+}
+
+/* A date of the local calendar, or one that ends in Z. */
+static bool option_scan_date(const char *text, uint64_t *ret_ns)
+{
+    struct tm tm = {.tm_isdst = -1}, given;
+    const char *end = strptime(text, "%Y-%m-%d", &tm);
+    if (end && (*end == 'T' || *end == ' ')) {
+        const char *clock = strptime(end + 1, "%H:%M:%S", &tm);
+        end = clock ? clock : strptime(end + 1, "%H:%M", &tm);
+    }
+    bool is_utc = end && *end == 'Z';
+    if (!end || end[is_utc] || strspn(text, "0123456789") != 4)
+        return false;
+    given = tm;
+    time_t seconds = is_utc ? timegm(&tm) : mktime(&tm);
+    bool is_real = tm.tm_mday == given.tm_mday && tm.tm_mon == given.tm_mon; /* 31 April */
+    if (seconds < 0 || !is_real)
+        return false;
+    *ret_ns = (uint64_t)seconds * NS_PER_SECOND;
+    return true;
+}
+
+static int option_set_since(struct settings *s, const char *value, struct toll_error *e)
+{
+    uint64_t ns, now = clock_real(NULL);
+    if (option_scan_date(value, &ns))
+        s->list.since_ns = ns;
+    else if (scan_duration(value, &ns) == 0 && ns)
+        s->list.since_ns = ns < now ? now - ns : 0;
+    else
+        return err_set(e, -EINVAL, "a time such as 12h or 7d, or a date such as 2026-11-15");
+    return 0;
+}
+
+static int option_set_sort(struct settings *s, const char *value, struct toll_error *e)
+{
+    static const char keys[] = "time name duration cpu memory exit";
+    bool is_descending = *value == '-';
+    int key = option_choose(keys, value + is_descending);
+    if (key < 0)
+        return err_set(e, -EINVAL,
+                       "time, name, duration, cpu, memory or exit, with - in front to sort in "
+                       "descending order");
+    s->list.sort = (enum list_sort)key;
+    s->list.is_descending = is_descending;
+    return 0;
+}
+
+static int option_set_limit(struct settings *s, const char *value, struct toll_error *e)
+{
+    struct scan text = scan_string(value);
+    if (!scan_u64(&text, &s->list.limit) || !scan_done(&text) || !s->list.limit)
+        return err_set(e, -EINVAL, "a number from 1 up");
+    return 0;
+}
+
+/* How often a command is run, at most. */
+enum { RUNS_AT_MOST = 1000000 };
+
+static int option_set_runs(struct settings *s, const char *value, struct toll_error *e)
+{
+    struct scan text = scan_string(value);
+    if (!scan_u64(&text, &s->repeat.runs) || !scan_done(&text) || !s->repeat.runs ||
+        s->repeat.runs > RUNS_AT_MOST)
+        return err_set(e, -EINVAL, "a number from 1 to %d", RUNS_AT_MOST);
+    return 0;
+}
+
+static int option_set_warmup(struct settings *s, const char *value, struct toll_error *e)
+{
+    struct scan text = scan_string(value);
+    if (!scan_u64(&text, &s->repeat.warmup) || !scan_done(&text) || s->repeat.warmup > RUNS_AT_MOST)
+        return err_set(e, -EINVAL, "a number from 0 to %d", RUNS_AT_MOST);
+    return 0;
+}
+
+/* "threads=1,2,4" */
+static int option_check_parameter(struct settings *s, const char *value, struct toll_error *e)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    size_t length = strcspn(value, "=");
+    const char *values = value[length] ? value + length + 1 : "";
+    size_t first = strlen(values) ? strlen(values) - 1 : 0;
+    if (!length || strspn(value, letters) != length)
+        return err_set(e, -EINVAL,
+                       "a name of letters, digits, _ and -, and its values: "
+                       "--parameter threads 1,2,4");
+    if (!*values || *values == ',' || values[first] == ',' || strstr(values, ",,"))
+        return err_set(e, -EINVAL,
+                       "comma-separated values, none of them empty: "
+                       "--parameter threads 1,2,4");
+    for (const char **other = s->repeat.parameters; other && *other; other++)
+        if (strncmp(*other, value, length + 1) == 0)
+            return err_set(e, -EINVAL, "each name once");
+    if (length == strlen("run") && strncmp(value, "run", length) == 0)
+        return err_set(e, -EINVAL, "a name other than run and repeat");
+    if (length == strlen("repeat") && strncmp(value, "repeat", length) == 0)
+        return err_set(e, -EINVAL, "a name other than run and repeat");
     return 0;
 }
 
@@ -126,128 +239,291 @@ static int option_set_run(struct settings *s, const char *value, struct toll_err
 #define LIST(value, field)            value, NULL, OPTION_LIST, AT(field)
 #define OWN(value)                    value, NULL, OPTION_OWN, 0
 
+/* A text that is one of the choices. */
+#define CHOSEN_TEXT(value, choices, field) value, choices, OPTION_TEXT, AT(field)
+
+/* In the order of the help: by group, most used first. */
 const struct option options[] = {
-    {"interval", 'i', OWN("auto|TIME"), NULL, option_set_interval, false, ANY,
-     "time between samples, from 1ms up; auto begins with 10ms and grows with the age of the run "
-     "to 1s. A command has auto, what runs already 1s"},
+    /* Targets of attach */
+    {"pid", 'p', LIST("[NAME=]PID[,…]", pids), "a value that is not empty", NULL, true, FOR_ATTACH,
+     GROUP_TARGETS, NULL, "attach to processes and their descendants, as PID arguments do"},
+    {"group", 'g', LIST("[NAME=]PGID", groups), "a value that is not empty", NULL, true, FOR_ATTACH,
+     GROUP_TARGETS, NULL, "attach to a process group"},
+    {"session", 0, LIST("[NAME=]SID", sessions), "a value that is not empty", NULL, true,
+     FOR_ATTACH, GROUP_TARGETS, NULL, "attach to a session"},
+    {"match", 0, LIST("REGEX", matches), "a value that is not empty", NULL, true, FOR_ATTACH,
+     GROUP_TARGETS, NULL,
+     "attach to processes whose command line matches an extended regular expression, and their "
+     "descendants"},
+    {"cgroup", 0, LIST("PATH", cgroups), "a value that is not empty", NULL, true, FOR_ATTACH,
+     GROUP_TARGETS, NULL, "attach to all processes of a cgroup and of those below it"},
+    {"user", 0, LIST("NAME|UID", users), "a value that is not empty", NULL, true, FOR_ATTACH,
+     GROUP_TARGETS, NULL, "attach to all processes of a user"},
+
+    /* Output */
     {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false, ANY | FOR_EXPORT,
-     "write to FILE; its suffix tells the format: .csv, .jsonl, .sqlite (samples), .json, .txt "
-     "(summary); or FORMAT:FILE, or FORMAT:URL, with options behind commas (see 'toll sinks'); - "
-     "is stdout "
-     "where no command has it"},
-    {"format", 'f', OWN("FORMAT"), NULL, option_set_format, false, ANY | FOR_EXPORT,
-     "the format of outputs whose name does not tell one: csv, jsonl, json, text, lines, …"},
-    {"dialect", 0, OWN("NAME[,OPTION=VALUE]"), NULL, option_set_layout, false, ANY | FOR_EXPORT,
-     "write with the columns and units of another tool, where the format of an output has it; see "
-     "'toll dialects'. -o @NAME:FILE chooses one for a single output"},
-    {"metrics", 'm', LIST("GLOB", metrics), "names of metrics; 'toll metrics' lists them", NULL,
-     false, ANY | FOR_EXPORT,
-     "only the metrics with these names, with commas between and * for any letters; see 'toll "
-     "metrics'"},
-    {"quiet", 'q', SWITCH(quiet), NULL, NULL, false, ANY | FOR_EXPORT,
-     "no summary and no notes on the terminal, only of outputs that fail"},
-    {"verbose", 'v', SWITCH(verbose), NULL, NULL, false, ANY | FOR_EXPORT,
-     "a table of every figure after the summary"},
-    {"color", 0, CHOICE("WHEN", "auto always never", color), NULL, NULL, false, ANY | FOR_EXPORT,
-     "colours on the terminal (default: auto)"},
+     GROUP_OUTPUT, NULL,
+     "write to FILE; the suffix selects the type: .csv, .jsonl, .sqlite (samples), .json, .txt "
+     "(summary), .html, .md, .svg (report); or to TYPE:FILE, TYPE:URL, or - for stdout (not with "
+     "run); see 'toll outputs'"},
+    {"format", 'f', OWN("TYPE"), NULL, option_set_format, false, ANY | FOR_EXPORT, GROUP_OUTPUT,
+     NULL, "output type for destinations whose name has no known suffix"},
+    {"json", 0, SWITCH(json), NULL, NULL, true, FOR_RUN, GROUP_OUTPUT, NULL,
+     "print the summary as JSON"},
+    {"json", 0, SWITCH(json), NULL, NULL, true, FOR_ATTACH | FOR_SYSTEM, GROUP_OUTPUT, NULL,
+     "print samples as JSON lines on stdout"},
+    {"csv", 0, SWITCH(csv), NULL, NULL, true, FOR_ATTACH | FOR_SYSTEM, GROUP_OUTPUT, NULL,
+     "print samples as CSV on stdout"},
+    {"verbose", 'v', SWITCH(verbose), NULL, NULL, false, ANY | FOR_EXPORT, GROUP_OUTPUT, NULL,
+     "print a table of all figures after the summary"},
+    {"quiet", 'q', SWITCH(quiet), NULL, NULL, false, ANY | FOR_EXPORT | FOR_REPORT, GROUP_OUTPUT,
+     NULL, "print no summary and no notes, only errors"},
+    {"live", 0, SWITCH(live), NULL, NULL, false, FOR_RUN, GROUP_OUTPUT, NULL,
+     "show a status in the title of the terminal, or on a line if stdout and stderr are files"},
+    {"live", 0, SWITCH(live), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM, GROUP_OUTPUT, NULL,
+     "show a status on a line, or in the title of the terminal if samples go to stdout"},
     {"summary", 0, CHOICE("FORMAT", "text json none", summary), NULL, NULL, false, ANY,
-     "what to print at the end"},
-    {"summary-to", 0, TEXT("FILE|FD", summary_to),
-     "a file name or the number of an open descriptor", NULL, false, ANY,
-     "where the summary goes, a file or the number of an open descriptor, instead of stderr"},
-    {"name", 0, TEXT("NAME", tracker.name), NULL, NULL, false, ANY,
-     "what the run is called, instead of the command's name"},
-    {"label", 0, LIST("KEY=VALUE", labels), NULL, option_check_label, false, ANY,
-     "a label of the run"},
-    {"no-args", 0, SWITCH(tracker.no_args), NULL, NULL, false, FOR_RUN | FOR_EXPORT,
-     "keep the program's name of the command alone, without its arguments"},
+     GROUP_OUTPUT, "text", "format of the summary"},
+    {"summary-to", 0, TEXT("FILE|FD|-", summary_to),
+     "a file name, the number of an open descriptor, or - for stdout", NULL, false, ANY,
+     GROUP_OUTPUT, "stderr", "write the summary to a file, an open descriptor, or - for stdout"},
+    {"color", 0, CHOICE("WHEN", "auto always never", color), NULL, NULL, false,
+     ANY | FOR_EXPORT | FOR_REPORT | FOR_COMPARE, GROUP_OUTPUT, "auto", "when to use colours"},
+    {"bytes", 0, SWITCH(bytes), NULL, NULL, false, ANY | FOR_EXPORT | FOR_REPORT | FOR_COMPARE,
+     GROUP_OUTPUT, NULL, "print sizes in bytes, not in KiB or MiB"},
+    {"si", 0, SWITCH(si), NULL, NULL, false, ANY | FOR_EXPORT | FOR_REPORT | FOR_COMPARE,
+     GROUP_OUTPUT, NULL, "print sizes in powers of 1000: kB, MB, …"},
+    {"layout", 0, OWN("NAME[,OPTION=VALUE]"), NULL, option_set_layout, false, ANY | FOR_EXPORT,
+     GROUP_OUTPUT, NULL,
+     "write the columns and units of another tool, see 'toll layouts'; -o @NAME:FILE does so for "
+     "one output"},
+    {"no-args", 0, SWITCH(tracker.no_args), NULL, NULL, false, FOR_RUN | FOR_EXPORT, GROUP_OUTPUT,
+     NULL, "store the name of the program without its arguments"},
     {"show-secrets", 0, SWITCH(tracker.show_secrets), NULL, NULL, false, ANY | FOR_EXPORT,
-     "write what looks like a password, token or key on the command line as it is, not as ***"},
-    {"no-children", 0, SWITCH(tracker.no_children), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
-     "measure the command or the processes named alone, not what they start"},
-    {"watch-exits", 0, SWITCH(tracker.watch_exits), NULL, NULL, false, FOR_RUN,
-     "let the kernel record every process that starts or ends: counts them exactly, and notices "
-     "children that were discarded between two looks; starting a process takes longer"},
-    {"group", 'g', LIST("[NAME=]PGID", groups), "something that is not empty", NULL, true,
-     FOR_ATTACH, "attach to a process group"},
-    {"session", 0, LIST("[NAME=]SID", sessions), "something that is not empty", NULL, true,
-     FOR_ATTACH, "attach to a session"},
-    {"cgroup", 0, LIST("PATH", cgroups), "something that is not empty", NULL, true, FOR_ATTACH,
-     "attach to all processes of a cgroup and those below it"},
-    {"match", 0, LIST("REGEX", matches), "something that is not empty", NULL, true, FOR_ATTACH,
-     "attach to the processes whose command line an extended regular expression matches, with "
-     "their descendants"},
-    {"user", 0, LIST("NAME|UID", users), "something that is not empty", NULL, true, FOR_ATTACH,
-     "attach to all processes of a user"},
-    {"since-start", 0, SWITCH(tracker.since_start), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM,
-     "count from the birth of the processes and the start of the machine, not from now on"},
-    {"system", 0, SWITCH(tracker.system), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
-     "measure the machine too"},
-    {"network", 0, SWITCH(tracker.network), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
-     "count network bytes too: those of TCP, or all when the target has a network namespace of its "
-     "own; costs about half a millisecond a look"},
-    {"no-marks", 0, SWITCH(tracker.no_marks), NULL, NULL, false, FOR_RUN,
-     "no socket for the marks of the command (see 'toll help mark')"},
+     GROUP_OUTPUT, NULL, "do not mask passwords, tokens and keys in command lines"},
+
+    /* What to measure, or to export */
+    {"run", 0, OWN("NUMBER|ID"), NULL, option_set_run, true, FOR_EXPORT | FOR_REPORT, GROUP_MEASURE,
+     NULL, "only this run of the record, by the number or id that 'toll list' shows"},
+    {"metrics", 'm', LIST("GLOB", metrics), "names of metrics; 'toll metrics' lists them", NULL,
+     false, ANY | FOR_EXPORT, GROUP_MEASURE, NULL,
+     "only these metrics: comma-separated names, * matches any characters; see 'toll metrics'"},
+    {"system", 0, SWITCH(tracker.system), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
+     NULL, "also measure the whole machine"},
+    {"network", 0, SWITCH(tracker.network), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
+     NULL,
+     "also count network bytes: TCP, or everything if the target has its own network namespace; "
+     "costs about 0.5 ms per sample"},
     {"gpus", 0, TEXT("WHICH", tracker.gpus),
-     "'all', 'none', 'visible', or numbers and UUIDs of GPUs", NULL, false, ANY,
-     "read these GPUs: all, none, visible (what CUDA_VISIBLE_DEVICES and the like leave, the "
-     "default), or numbers and UUIDs with commas between"},
-    {"timeout", 0, TIME("TIME", tracker.timeout_ns), NULL, NULL, false, FOR_RUN,
-     "end a command that runs longer, and all it started, with SIGTERM"},
-    {"grace", 0, TIME("TIME", tracker.grace_ns), NULL, NULL, false, FOR_RUN,
-     "how long after SIGTERM a --timeout sends SIGKILL; 10s by default"},
-    {"for", 0, TIME("TIME", for_ns), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM,
-     "measure for this long, then end"},
+     "'all', 'none', 'visible', or numbers and UUIDs of GPUs", NULL, false, ANY, GROUP_MEASURE,
+     "visible",
+     "GPUs to read: all, none, visible (as CUDA_VISIBLE_DEVICES and the like select), or "
+     "comma-separated numbers and UUIDs"},
     {"memory", 0, CHOICE("KIND", "auto rss pss", tracker.memory), NULL, NULL, false,
-     FOR_RUN | FOR_ATTACH,
-     "how memory that several processes share is divided among them (PSS), which is dear to read: "
-     "auto as often as the budget allows, rss never, pss at every sample"},
-    {"budget", 0, OWN("PERCENT"), NULL, option_set_budget, false, FOR_RUN | FOR_ATTACH,
-     "share of one core that dear reads may take; 1 by default"},
+     FOR_RUN | FOR_ATTACH, GROUP_MEASURE, "auto",
+     "when to read PSS, which is expensive: auto within --budget, rss never, pss at every sample"},
     {"processes", 0, CHOICE("WHICH", "top none all", tracker.processes), NULL, NULL, false,
-     FOR_RUN | FOR_ATTACH,
-     "rows of single processes in .jsonl: the twenty largest once a second, none, or all always"},
+     FOR_RUN | FOR_ATTACH, GROUP_MEASURE, "top",
+     "processes to write to .jsonl: the 20 largest once a second, none, or all at every sample"},
+    {"no-children", 0, SWITCH(tracker.no_children), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
+     GROUP_MEASURE, NULL, "do not measure descendants"},
+    {"since-start", 0, SWITCH(tracker.since_start), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM,
+     GROUP_MEASURE, NULL, "count from the start of the processes or the machine, not from now"},
+    {"watch-exits", 0, SWITCH(tracker.watch_exits), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
+     "count processes exactly and detect children that are not waited for, with kernel records; "
+     "slows down process creation"},
+    {"no-marks", 0, SWITCH(tracker.no_marks), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
+     "do not listen for marks from the command, see 'toll help mark'"},
+
+    /* The run */
+    {"name", 0, TEXT("NAME", tracker.name), NULL, NULL, false, ANY, GROUP_RUN,
+     "name of the program", "name of the run"},
+    {"label", 0, LIST("KEY=VALUE", labels), NULL, option_check_label, false, ANY, GROUP_RUN, NULL,
+     "label of the run"},
+    {"timeout", 0, TIME("TIME", tracker.timeout_ns), NULL, NULL, false, FOR_RUN, GROUP_RUN, NULL,
+     "send SIGTERM to the command and its descendants after this time"},
+    {"grace", 0, TIME("TIME", tracker.grace_ns), NULL, NULL, false, FOR_RUN, GROUP_RUN, "10s",
+     "time from SIGTERM to SIGKILL after a --timeout"},
+    {"for", 0, TIME("TIME", for_ns), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM, GROUP_RUN, NULL,
+     "stop measuring after this time"},
     {"wait", 0, CHOICE("FOR", "main all", tracker.wait), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
-     "end with the command, or with the last process it left behind"},
+     GROUP_RUN, "main", "end with the main process, or with its last descendant"},
     {"signals", 0, CHOICE("HOW", "forward group", signals_come_to_group), NULL, NULL, false,
-     FOR_RUN,
-     "pass on every signal sent to toll, or only those that did not reach the process group of the "
-     "command by themselves: for senders that signal the whole group (default: forward)"},
-    {"run", 0, OWN("NUMBER|ID"), NULL, option_set_run, true, FOR_EXPORT,
-     "of several runs in the record only this one, by its number or its id as 'toll list' shows "
-     "them"},
-    {"json", 0, SWITCH(json), NULL, NULL, true, FOR_LIST | FOR_NO_TARGET, "for programs"},
-    {"markdown", 0, SWITCH(markdown), NULL, NULL, true, FOR_METRICS, "for the documentation"},
-    {"strict", 0, SWITCH(strict), NULL, NULL, true, FOR_DOCTOR,
-     "exit with 1 unless everything named is ok; without names, everything marked with *"},
-    {"root", 0, TEXT("PATH", root), NULL, NULL, true, FOR_DOCTOR,
-     "check a recorded machine, a directory with its proc and sys"},
-    {"config", 0, TEXT("FILE", config), NULL, NULL, true, ANY,
-     "read options from FILE, lines of 'option = value'"},
-    {"help", 'h', SWITCH(help), NULL, NULL, true,
-     ANY | FOR_EXPORT | FOR_LIST | FOR_NO_TARGET | FOR_SEND, "show this"},
+     FOR_RUN, GROUP_RUN, "forward",
+     "pass on every signal sent to toll, or, if the sender signals the whole process group, only "
+     "those that did not reach the command"},
+
+    {"fail-if", 0, LIST("CONDITION", fail_if), "a condition such as 'memory_peak > 2G'", NULL,
+     false, FOR_RUN | FOR_COMPARE, GROUP_RUN, NULL,
+     "exit with 1 if this holds: 'memory_peak > 2G', or 'cpu > +5%', a change from the baseline; "
+     "see 'man toll-compare'"},
+    {"baseline", 0, TEXT("FILE|NAME", baseline),
+     "a record, a directory, or the name of earlier runs", NULL, false, FOR_RUN, GROUP_RUN, NULL,
+     "what --fail-if compares with: a record, a directory, or the name of earlier runs in records "
+     "of the current directory"},
+    {"baseline", 0, TEXT("GROUP", baseline), "a group of runs", NULL, true, FOR_COMPARE, GROUP_RUN,
+     "the first group", "compare all groups with this one"},
+    {"in", 0, TEXT("RECORD|DIRECTORY", in), "a record or a directory", NULL, true, FOR_COMPARE,
+     GROUP_RUN, "the current directory", "where groups by name and label are looked up"},
+
+    /* Repeated runs */
+    {"runs", 'n', OWN("N"), NULL, option_set_runs, true, FOR_RUN, GROUP_REPEAT, NULL,
+     "run the command N times; the summary has mean, deviation, range and outliers"},
+    {"warmup", 0, OWN("N"), NULL, option_set_warmup, true, FOR_RUN, GROUP_REPEAT, "0",
+     "run the command N times before, without recording"},
+    {"prepare", 0, TEXT("COMMAND", repeat.prepare), "a command for the shell", NULL, true, FOR_RUN,
+     GROUP_REPEAT, NULL, "run COMMAND in a shell before each run, not measured"},
+    {"parameter", 0, LIST("NAME VALUE,…", repeat.parameters), NULL, option_check_parameter, true,
+     FOR_RUN, GROUP_REPEAT, NULL,
+     "run the command with each value in the place of {NAME}, and compare; with several "
+     "parameters, all combinations"},
+    {"ignore-failure", 0, SWITCH(repeat.ignore_failure), NULL, NULL, true, FOR_RUN, GROUP_REPEAT,
+     NULL, "continue after a run that failed, and count it"},
+
+    /* Sampling */
+    {"interval", 'i', OWN("auto|TIME"), NULL, option_set_interval, false, ANY, GROUP_SAMPLING,
+     "auto for run, 1s for attach and system",
+     "time between samples, 1ms or more; auto grows from 10ms to 1s with the age of the run"},
+    {"budget", 0, OWN("PERCENT"), NULL, option_set_budget, false, FOR_RUN | FOR_ATTACH,
+     GROUP_SAMPLING, "1", "share of one core that expensive reads may use"},
+
+    /* Reports */
+    {"output", 'o', LIST("FILE", outputs), "a file name", NULL, true, FOR_REPORT, GROUP_OUTPUT,
+     "text on stdout",
+     "write to FILE; the suffix selects the format: .html (a page with charts), .md, .json, .svg "
+     "(one "
+     "chart) or .txt; - is stdout"},
+    {"format", 'f', CHOSEN_TEXT("FORMAT", "text markdown html json svg", results_format), NULL,
+     NULL, true, FOR_REPORT, GROUP_OUTPUT, NULL, "format, whatever the suffix is"},
+    {"all", 'a', SWITCH(all), NULL, NULL, true, FOR_REPORT, GROUP_MEASURE, NULL,
+     "report every run, not only the newest"},
+
+    /* Files of code blocks */
+    {"output", 'o', TEXT("FILE", results_file), "a file name", NULL, true, FOR_SUB_TRACKING,
+     GROUP_OUTPUT, "stdout", "write the results to FILE"},
+    {"format", 'f', CHOSEN_TEXT("FORMAT", "text json pickle", results_format), NULL, NULL, true,
+     FOR_SUB_TRACKING, GROUP_OUTPUT, "text", "format of the results"},
+    {"stat", 0, CHOSEN_TEXT("STATISTIC", "min max mean std", statistic), NULL, NULL, true,
+     FOR_SUB_TRACKING, GROUP_OUTPUT, "mean", "statistic that compare shows"},
+
+    /* Comparisons */
+    {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, true, FOR_COMPARE,
+     GROUP_OUTPUT, "text on stdout",
+     "write the comparison to FILE: .md, .html, .json or .txt; or - for stdout"},
+    {"format", 'f', CHOSEN_TEXT("FORMAT", "text markdown json html", results_format), NULL, NULL,
+     true, FOR_COMPARE, GROUP_OUTPUT, NULL, "format for stdout, and for files with another suffix"},
+
+    /* Which runs to list */
+    {"label", 0, LIST("KEY[=VALUE]", labels), "the key of a label, or KEY=VALUE", NULL, true,
+     FOR_LIST | FOR_RECOMMEND | FOR_REPORT, GROUP_MEASURE, NULL,
+     "only runs with this label; with several, all of them"},
+    {"name", 0, TEXT("GLOB", list.name), "a name, with * for any letters", NULL, true,
+     FOR_LIST | FOR_RECOMMEND | FOR_REPORT, GROUP_MEASURE, NULL,
+     "only runs with this name, * matches any characters"},
+    {"since", 0, OWN("TIME|DATE"), NULL, option_set_since, true, FOR_LIST, GROUP_MEASURE, NULL,
+     "only runs that started in the last TIME (7d, 12h) or since DATE (2026-11-15, "
+     "2026-11-15T09:30)"},
+    {"limit", 'n', OWN("N"), NULL, option_set_limit, true, FOR_LIST, GROUP_MEASURE, NULL,
+     "only the first N runs"},
+    {"sort", 's', OWN("KEY"), NULL, option_set_sort, true, FOR_LIST, GROUP_OUTPUT, "-time",
+     "sort by time, name, duration, cpu, memory or exit; -KEY is descending"},
+    {"reverse", 'r', SWITCH(list.is_reversed), NULL, NULL, true, FOR_LIST, GROUP_OUTPUT, NULL,
+     "reverse the order"},
+
+    /* Of single commands */
+    {"for", 0,
+     CHOSEN_TEXT("TOOL", "sbatch kubernetes docker systemd nextflow snakemake cwl condor",
+                 advised_tool),
+     NULL, NULL, true, FOR_RECOMMEND, GROUP_OUTPUT, NULL,
+     "print lines to paste into the settings of a tool"},
+    {"json", 0, SWITCH(json), NULL, NULL, true,
+     FOR_LIST | FOR_RECOMMEND | FOR_REPORT | FOR_COMPARE | FOR_NO_TARGET, GROUP_OUTPUT, NULL,
+     "print JSON"},
+    {"markdown", 0, SWITCH(markdown), NULL, NULL, true, FOR_METRICS, GROUP_OUTPUT, NULL,
+     "print Markdown"},
+    {"verbose", 'v', SWITCH(verbose), NULL, NULL, true, FOR_DOCTOR, GROUP_OUTPUT, NULL,
+     "list all checks, not only problems"},
+    {"strict", 0, SWITCH(strict), NULL, NULL, true, FOR_DOCTOR, GROUP_OUTPUT, NULL,
+     "exit with 1 unless every named check is ok; without names, every check marked with *"},
+    {"root", 0, TEXT("PATH", root), NULL, NULL, true, FOR_DOCTOR, GROUP_MEASURE, NULL,
+     "check a recorded machine: a directory with its proc and sys"},
+    {"verbose", 'v', SWITCH(verbose), NULL, NULL, true, FOR_MARK, GROUP_OUTPUT, NULL,
+     "print a note if the mark was not received"},
+    {"all", 'a', SWITCH(all), NULL, NULL, true, FOR_HELP, GROUP_OUTPUT, NULL, "list all commands"},
+
+    /* Set up */
+    {"config", 0, TEXT("FILE", config), NULL, NULL, true, ANY, GROUP_SETUP, NULL,
+     "read options from FILE: lines of 'option = value'"},
+    {"help", 'h', SWITCH(help), NULL, NULL, true, FOR_ANY_COMMAND, GROUP_SETUP, NULL,
+     "show this help"},
     {0},
 };
 
-const struct option *option_by_name(const char *name)
+_Static_assert(ARRAY_LEN(options) <= OPTIONS_AT_MOST + 1, "struct settings has room for each");
+
+/* Names of before, which keep working. */
+static const struct {
+    const char *before, *now;
+} old_option_names[] = {{"dialect", "layout"}};
+
+const char *option_old_name(const struct option *o)
 {
-    for (const struct option *o = options; o->name; o++)
-        if (strcmp(o->name, name) == 0)
-            return o;
+    for (size_t i = 0; i < ARRAY_LEN(old_option_names); i++)
+        if (strcmp(old_option_names[i].now, o->name) == 0)
+            return old_option_names[i].before;
     return NULL;
 }
 
-const struct option *option_by_letter(char letter)
+const struct option *option_by_name(const char *name, unsigned modes)
 {
-    for (const struct option *o = options; o->name; o++)
-        if (o->letter == letter)
+    const struct option *other = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(old_option_names); i++)
+        if (strcmp(old_option_names[i].before, name) == 0)
+            name = old_option_names[i].now;
+    for (const struct option *o = options; o->name; o++) {
+        if (strcmp(o->name, name) != 0)
+            continue;
+        if (o->modes & modes)
             return o;
-    return NULL;
+        other = other ? other : o;
+    }
+    return other;
 }
 
-void option_variable(const struct option *o, char *ret, size_t capacity)
+const struct option *option_by_variable(const char *variable, struct suggestion *ret_near)
 {
-    size_t n = (size_t)snprintf(ret, capacity, "TOLL_%s", o->name);
+    const struct option *found = NULL;
+    suggestion_begin(ret_near, variable);
+    for (const struct option *o = options; o->name; o++) {
+        char known[64];
+        const char *names[] = {o->name, option_old_name(o)};
+        for (size_t i = 0; i < ARRAY_LEN(names) && names[i]; i++) {
+            option_variable(names[i], known, sizeof known);
+            if (strcmp(known, variable) == 0 && (!found || found->command_line_only))
+                found = o;
+            if (!o->command_line_only)
+                suggestion_offer(ret_near, known);
+        }
+    }
+    return found;
+}
+
+const struct option *option_by_letter(char letter, unsigned modes)
+{
+    const struct option *other = NULL;
+    for (const struct option *o = options; o->name; o++) {
+        if (o->letter != letter)
+            continue;
+        if (o->modes & modes)
+            return o;
+        other = other ? other : o;
+    }
+    return other;
+}
+
+void option_variable(const char *name, char *ret, size_t capacity)
+{
+    size_t n = (size_t)snprintf(ret, capacity, "TOLL_%s", name);
     for (size_t i = 0; i < n && i + 1 < capacity; i++)
         ret[i] = ret[i] == '-' ? '_' : (char)toupper((unsigned char)ret[i]);
 }

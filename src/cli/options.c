@@ -4,18 +4,21 @@
 
 #include "base/memory.h"
 #include "base/text/scan.h"
+#include "base/text/suggest.h"
 #include "base/util.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ==== Options ================================================================================= */
 
 const struct subcommand *subcommand_by_name(const char *name)
 {
     for (const struct subcommand *s = subcommands; s->name; s++)
-        if (strcmp(s->name, name) == 0)
+        if (strcmp(s->name, name) == 0 || (s->old_name && strcmp(s->old_name, name) == 0))
             return s;
     return NULL;
 }
@@ -50,7 +53,12 @@ static void options_forget_list(struct settings *s, const struct option *o)
 
 bool option_is_given(const struct settings *s, const char *name)
 {
-    return s->given & BIT(option_by_name(name) - options);
+    return s->given[option_by_name(name, s->mode) - options];
+}
+
+bool option_is_on_command_line(const struct settings *s, const char *name)
+{
+    return s->on_command_line[option_by_name(name, s->mode) - options];
 }
 
 static int options_append(const char ***list, const char *value)
@@ -87,15 +95,20 @@ int options_apply(struct settings *s, const struct option *o, const char *value,
             *(uint64_t *)field > UINT64_C(315360000) * NS_PER_SECOND)
             r = err_set(&inner, -EINVAL, "a time above 0 such as 90s, 5m or 1.5h");
         break;
-    case OPTION_TEXT: *(const char **)field = value; break;
+    case OPTION_TEXT:
+        choice = o->choices ? option_choose(o->choices, value) : 0;
+        list_choices(accepted, sizeof accepted, o->choices ? o->choices : "");
+        if (choice >= 0)
+            *(const char **)field = value;
+        break;
     case OPTION_LIST: r = options_append(field, value); break;
     case OPTION_OWN: break;
     }
     if (r == -EINVAL || choice < 0)
-        return err_set(e, -EINVAL, "%s: '%s' is not accepted; it takes %s", source, value,
-                       *accepted ? accepted : inner.message);
-    s->given |= BIT(o - options);
-    return r < 0 ? err_set(e, r, "no memory for the options") : 0;
+        return err_set(e, -EINVAL, "%s: invalid value '%s' (expected %s)", source,
+                       value ? value : "", *accepted ? accepted : inner.message);
+    s->given[o - options] = true;
+    return r < 0 ? err_set(e, r, "%s: out of memory", source) : 0;
 }
 
 static int keep_string(struct settings *s, char *text)
@@ -111,7 +124,7 @@ static int apply_list(struct settings *s, const struct option *o, const char *va
     char *copy = strdup(values);
     if (!copy || keep_string(s, copy) < 0) {
         free(copy);
-        return err_set(e, -ENOMEM, "no memory for the options");
+        return err_set(e, -ENOMEM, "%s: out of memory", source);
     }
     int r = 0;
     for (char *value = copy; r == 0 && *(value += strspn(value, " \t\n"));) {
@@ -124,11 +137,53 @@ static int apply_list(struct settings *s, const struct option *o, const char *va
     return r;
 }
 
+/* A sentence that does not stop anything; without memory it is lost. */
+static void PRINTF_LIKE(2, 3) options_warn(struct settings *s, const char *format, ...)
+{
+    char *sentence;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&sentence, format, args);
+    va_end(args);
+    if (length >= 0 && !list_append(&s->warnings, sentence))
+        free(sentence);
+}
+
+/* A misspelt variable would do nothing, unnoticed. Under another toll, which has passed on its
+ * environment, that one has warned. */
+static void options_check_variables(struct settings *s)
+{
+    /* What else has meaning here, or for the tests. */
+    static const char others[] = "TOLL_CONFIG TOLL_SOCKET TOLL_BUILD TOLL_SANITIZED TOLL_FAULT "
+                                 "TOLL_FAULT_FIRED";
+    if (getenv("TOLL_SOCKET"))
+        return;
+    for (char **variable = environ; *variable; variable++) {
+        char name[64];
+        size_t length = strcspn(*variable, "=");
+        if (strncmp(*variable, "TOLL_", 5) != 0 || !(*variable)[length] || length >= sizeof name)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)length, *variable);
+        if (option_choose(others, name) >= 0)
+            continue;
+        struct suggestion near;
+        const struct option *o = option_by_variable(name, &near);
+        if (o && o->command_line_only)
+            options_warn(s, "%s: ignored: --%s is accepted on the command line only", name,
+                         o->name);
+        else if (!o)
+            options_warn(s, "%s: unknown variable, ignored%s", name, suggestion_text(&near));
+    }
+}
+
 static int options_read_environment(struct settings *s, struct toll_error *e)
 {
     for (const struct option *o = options; o->name; o++) {
         char variable[64];
-        option_variable(o, variable, sizeof variable);
+        const char *old_name = option_old_name(o);
+        option_variable(o->name, variable, sizeof variable);
+        if (old_name && !getenv(variable))
+            option_variable(old_name, variable, sizeof variable);
         const char *value = getenv(variable);
         if (!value || !*value || o->command_line_only || !(o->modes & s->mode))
             continue;
@@ -154,20 +209,62 @@ struct arguments {
 struct given {
     const struct option *option; /* NULL: there is no such option */
     const char *value;           /* NULL: none */
+    const char *second;          /* of an option with two values; NULL: none */
     char shown[80];              /* "--interval" or "-i" */
 };
 
 /* -q, -qv, -i1s, -i=1s */
-static void take_letter(struct arguments *a, struct given *g)
+static void take_letter(struct arguments *a, unsigned modes, struct given *g)
 {
     snprintf(g->shown, sizeof g->shown, "-%c", *a->more);
-    g->option = option_by_letter(*a->more++);
+    g->option = option_by_letter(*a->more++, modes);
     if (g->option && g->option->value && *a->more) {
         g->value = a->more + (*a->more == '=');
         a->more = NULL;
     } else if (!*a->more) {
         a->more = NULL;
     }
+}
+
+/* An option of another subcommand, with what this one has instead. */
+static int options_refuse_mode(const struct settings *s, const struct given *g,
+                               struct toll_error *e)
+{
+    static const struct {
+        const char *option;
+        unsigned modes; /* where the advice is right */
+        const char *instead;
+    } advice[] = {
+        {"csv", FOR_RUN, "stdout belongs to the command; save the samples with -o run.csv"},
+        {"for", FOR_RUN, "--timeout ends a command that runs longer"},
+        {"timeout", FOR_ATTACH | FOR_SYSTEM, "--for ends measuring after a time"},
+        {"pid", FOR_RUN | FOR_SYSTEM, "'toll attach -p PID' measures a running process"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(advice); i++)
+        if (strcmp(advice[i].option, g->option->name) == 0 && (advice[i].modes & s->mode))
+            return err_set(e, -EINVAL, "%s: not an option of toll %s (%s)", g->shown, s->subcommand,
+                           advice[i].instead);
+    return err_set(e, -EINVAL, "%s: not an option of toll %s ('toll help %s' lists the options)",
+                   g->shown, s->subcommand, s->subcommand);
+}
+
+/* No subcommand has such an option: name the nearest, or where all are listed. */
+static int options_refuse_unknown(const struct settings *s, const char *where, const char *dashes,
+                                  const char *shown, struct toll_error *e)
+{
+    struct suggestion near;
+    char name[64];
+    suggestion_begin(&near, shown);
+    for (const struct option *o = options; o->name; o++) {
+        snprintf(name, sizeof name, "%s%s", dashes, o->name);
+        if ((o->modes & s->mode) && (*dashes || !o->command_line_only))
+            suggestion_offer(&near, name);
+    }
+    if (*suggestion_text(&near))
+        return err_set(e, -EINVAL, "%s: unknown option '%s'%s", where, shown,
+                       suggestion_text(&near));
+    return err_set(e, -EINVAL, "%s: unknown option '%s' ('toll help %s' lists the options)", where,
+                   shown, s->subcommand);
 }
 
 /* The next option and its value. 1, 0 when the options are over, -EINVAL. */
@@ -187,24 +284,28 @@ static int options_next_option(const struct settings *s, struct arguments *a, st
         if (word[1] == '-') { /* --name, --name=value */
             size_t length = strcspn(word, "=");
             snprintf(g->shown, sizeof g->shown, "%.*s", (int)length, word);
-            g->option = option_by_name(g->shown + 2);
+            g->option = option_by_name(g->shown + 2, s->mode);
             g->value = word[length] ? word + length + 1 : NULL;
         } else {
             a->more = word + 1;
         }
     }
     if (a->more)
-        take_letter(a, g);
+        take_letter(a, s->mode, g);
     if (!g->option)
-        return err_set(e, -EINVAL, "there is no option %s; 'toll help %s' lists them", g->shown,
-                       s->subcommand);
+        return options_refuse_unknown(s, s->subcommand, "--", g->shown, e);
     if (!(g->option->modes & s->mode))
-        return err_set(e, -EINVAL, "%s is not an option of toll %s; 'toll help %s' lists them",
-                       g->shown, s->subcommand, s->subcommand);
+        return options_refuse_mode(s, g, e);
     if (g->option->value && !g->value && a->at < a->argc)
         g->value = a->argv[a->at++];
     if (g->option->value && !g->value)
-        return err_set(e, -EINVAL, "%s needs a value: %s", g->shown, g->option->value);
+        return err_set(e, -EINVAL, "%s: value missing (expected %s)", g->shown, g->option->value);
+    if (g->option->value && strchr(g->option->value, ' ') && !strchr(g->value, '=')) {
+        if (a->at >= a->argc)
+            return err_set(e, -EINVAL, "%s: value missing after '%s' (expected %s)", g->shown,
+                           g->value, g->option->value);
+        g->second = a->argv[a->at++];
+    }
     return 1;
 }
 
@@ -214,11 +315,11 @@ static int next_word(struct settings *s, struct arguments *a, struct given *g, c
                      struct toll_error *e)
 {
     int r = options_next_option(s, a, g, e);
-    if (r != 0 || s->mode == FOR_RUN || a->at >= a->argc || a->ended)
+    if (r != 0 || !(s->mode & ~FOR_OPTIONS_FIRST) || a->at >= a->argc || a->ended)
         return r;
     const char *word = a->argv[a->at++];
     if (words && options_append(words, word) < 0)
-        return err_set(e, -ENOMEM, "no memory for the options");
+        return err_set(e, -ENOMEM, "command line: out of memory");
     return 1;
 }
 
@@ -242,20 +343,30 @@ static int read_command_line(struct settings *s, int argc, char **argv, int *ret
 {
     struct arguments a = {.argc = argc, .argv = argv, .at = 1};
     struct given g;
-    uint64_t lists_replaced = 0; /* what other sources listed gives way at the first value */
+    bool lists_replaced[OPTIONS_AT_MOST] = {0}; /* what other sources listed gives way */
     int r;
     while ((r = next_word(s, &a, &g, &s->words, e)) > 0) {
         if (!g.option)
             continue;
-        if (g.option->kind == OPTION_LIST && !(lists_replaced & BIT(g.option - options))) {
+        if (g.option->kind == OPTION_LIST && !lists_replaced[g.option - options]) {
             options_forget_list(s, g.option);
-            lists_replaced |= BIT(g.option - options);
+            lists_replaced[g.option - options] = true;
+        }
+        if (g.second) {
+            char *both;
+            if (asprintf(&both, "%s=%s", g.value, g.second) < 0)
+                return err_set(e, -ENOMEM, "command line: out of memory");
+            if (keep_string(s, both) < 0) {
+                free(both);
+                return err_set(e, -ENOMEM, "command line: out of memory");
+            }
+            g.value = both;
         }
         r = options_apply(s, g.option, g.value, g.shown, e);
         if (r < 0)
             return r;
+        s->on_command_line[g.option - options] = true;
     }
-    s->outputs_on_command_line = lists_replaced & BIT(option_by_name("output") - options);
     *ret_rest = a.at;
     for (; r == 0 && s->mode != FOR_RUN && a.at < argc; a.at++)
         r = options_append(&s->words, argv[a.at]);
@@ -272,7 +383,7 @@ static int join_metrics(struct settings *s, struct toll_error *e)
         buf_printf(&joined, "%s%s", glob == s->metrics ? "" : ",", *glob);
     if (buf_failed(&joined) || keep_string(s, joined.data) < 0) {
         buf_done(&joined);
-        return err_set(e, -ENOMEM, "no memory for the options");
+        return err_set(e, -ENOMEM, "--metrics: out of memory");
     }
     s->tracker.metrics = joined.data;
     return 0;
@@ -282,14 +393,17 @@ int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struc
 {
     const struct subcommand *sub = subcommand_by_name(argv[0]);
     s->mode = sub ? sub->options : FOR_RUN;
-    s->subcommand = argv[0];
+    s->subcommand = sub ? sub->name : argv[0];
     int r = 0;
     if (s->mode & FOR_MEASURING) {
         r = find_config(s, argc, argv, e);
+        if (r == 0)
+            r = config_read_of_user(s, e);
         if (r == 0 && s->config)
             r = config_read(s, s->config, e);
         if (r == 0)
             r = options_read_environment(s, e);
+        options_check_variables(s);
     }
     if (r == 0)
         r = read_command_line(s, argc, argv, ret_rest, e);
@@ -305,15 +419,21 @@ void settings_done(struct settings *s)
     for (char **text = s->kept; text && *text; text++)
         free(*text);
     free(s->kept);
+    for (char **sentence = s->warnings; sentence && *sentence; sentence++)
+        free(*sentence);
+    free(s->warnings);
     free(s->outputs);
     free(s->labels);
     free(s->metrics);
+    free(s->pids);
     free(s->groups);
     free(s->sessions);
     free(s->cgroups);
     free(s->matches);
     free(s->users);
     free(s->words);
+    free(s->repeat.parameters);
+    free(s->fail_if);
     *s = (struct settings){0};
 }
 
@@ -326,6 +446,16 @@ void settings_done(struct settings *s)
 
 enum { CONFIG_BYTES = 65536 };
 
+/* What a line is for. */
+enum section { FOR_ALL, FOR_THIS, FOR_ANOTHER };
+
+struct config {
+    const char *path;
+    unsigned line;
+    enum section section;
+    uint64_t lists_begun; /* the first value of a list replaces what another file has listed */
+};
+
 static char *config_trim(char *text)
 {
     text += strspn(text, " \t\r");
@@ -335,60 +465,63 @@ static char *config_trim(char *text)
     return text;
 }
 
-/* What a line is for. */
-enum section { FOR_EVERYBODY, FOR_THIS, FOR_ANOTHER };
-
 /* [run]: what follows is for that subcommand alone. */
-static int take_section(const struct settings *s, char *line, enum section *section,
-                        const char *where, struct toll_error *e)
+static int config_take_section(const struct settings *s, struct config *c, char *line,
+                               struct toll_error *e)
 {
     size_t length = strlen(line);
     bool closed = line[length - 1] == ']';
     line[length - 1] = '\0';
     const struct subcommand *named = closed ? subcommand_by_name(line + 1) : NULL;
-    if (!named || !named->options)
+    if (!named || !(named->options & FOR_MEASURING))
         return err_set(e, -EINVAL,
-                       "%s: '%s%s' is not a section; there are [run], [attach] and "
-                       "[system]",
-                       where, line, closed ? "]" : "");
-    *section = named->options & s->mode ? FOR_THIS : FOR_ANOTHER;
+                       "%s:%u: unknown section '%s%s' (expected [run], [attach] or [system])",
+                       c->path, c->line, line, closed ? "]" : "");
+    c->section = named->options & s->mode ? FOR_THIS : FOR_ANOTHER;
     return 0;
 }
 
-static int config_take_line(struct settings *s, char *line, enum section *section,
-                            const char *where, struct toll_error *e)
+static int config_take_line(struct settings *s, struct config *c, char *line, struct toll_error *e)
 {
     line = config_trim(line);
     if (!*line || *line == '#' || *line == ';')
         return 0;
     if (*line == '[')
-        return take_section(s, line, section, where, e);
-    if (*section == FOR_ANOTHER)
+        return config_take_section(s, c, line, e);
+    if (c->section == FOR_ANOTHER)
         return 0;
     char *equals = strchr(line, '=');
     if (!equals)
-        return err_set(e, -EINVAL, "%s: '%s' is not of the form 'option = value'", where, line);
+        return err_set(e, -EINVAL, "%s:%u: invalid line '%s' (expected 'option = value')", c->path,
+                       c->line, line);
     *equals = '\0';
     const char *name = config_trim(line);
-    const struct option *o = option_by_name(name);
-    if (!o || o->command_line_only)
-        return err_set(e, -EINVAL, "%s: there is no option '%s'; 'toll help %s' lists them", where,
-                       name, s->subcommand);
-    if (!(o->modes & s->mode) && *section == FOR_THIS)
+    const struct option *o = option_by_name(name, s->mode);
+    if (!o) {
+        char where[512];
+        snprintf(where, sizeof where, "%s:%u", c->path, c->line);
+        return options_refuse_unknown(s, where, "", name, e);
+    }
+    if (o->command_line_only)
+        return err_set(e, -EINVAL, "%s:%u: %s: accepted on the command line only", c->path, c->line,
+                       name);
+    if (!(o->modes & s->mode) && c->section == FOR_THIS)
         return err_set(e, -EINVAL,
-                       "%s: '%s' is not an option of toll %s; 'toll help %s' lists them", where,
-                       name, s->subcommand, s->subcommand);
+                       "%s:%u: %s: not an option of toll %s ('toll help %s' lists the options)",
+                       c->path, c->line, name, s->subcommand, s->subcommand);
     if (!(o->modes & s->mode))
         return 0; /* for another subcommand */
+    char where[512];
+    snprintf(where, sizeof where, "%s:%u: %s", c->path, c->line, name);
+    if (o->kind == OPTION_LIST && !(c->lists_begun & BIT(o - options)))
+        options_forget_list(s, o);
+    c->lists_begun |= BIT(o - options);
     return options_apply(s, o, config_trim(equals + 1), where, e);
 }
 
-/* A pipe will do, so it is read to its end. The length, or -errno. */
-static ssize_t config_read_all(const char *path, char *text, size_t capacity)
+/* Reads to the end, since it may be a pipe. The length, or -errno. */
+static ssize_t config_read_all(int fd, char *text, size_t capacity)
 {
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
     size_t have = 0;
     while (have < capacity) {
         ssize_t n = read(fd, text + have, capacity - have);
@@ -403,33 +536,73 @@ static ssize_t config_read_all(const char *path, char *text, size_t capacity)
     return (ssize_t)have;
 }
 
-int config_read(struct settings *s, const char *path, struct toll_error *e)
+/* fd: -errno when it could not be opened. */
+static int config_read_open(struct settings *s, const char *path, int fd, struct toll_error *e)
 {
-    char *text = malloc(CONFIG_BYTES);
+    char *text = calloc(1, CONFIG_BYTES);
     if (!text || keep_string(s, text) < 0) { /* the settings point into it */
         free(text);
-        return err_set(e, -ENOMEM, "no memory for the configuration file");
+        return err_set(e, -ENOMEM, "%s: out of memory", path);
     }
-    ssize_t n = config_read_all(path, text, CONFIG_BYTES - 1);
+    ssize_t n = fd < 0 ? fd : config_read_all(fd, text, CONFIG_BYTES - 1);
     if (n < 0)
         return err_set(e, -EINVAL, "cannot read the configuration file '%s': %s", path,
                        strerror((int)-n));
     if (n == CONFIG_BYTES - 1)
-        return err_set(e, -EINVAL, "the configuration file '%s' is larger than 64 KiB", path);
+        return err_set(e, -EINVAL, "configuration file '%s' is too large (expected up to 64 KiB)",
+                       path);
     text[n] = '\0';
     if (memchr(text, '\0', (size_t)n))
-        return err_set(e, -EINVAL, "the configuration file '%s' is not a text", path);
-    unsigned number = 1;
-    enum section section = FOR_EVERYBODY;
-    for (char *line = text, *next; line; line = next, number++) {
+        return err_set(e, -EINVAL, "configuration file '%s' is not a text file", path);
+    struct config c = {.path = path, .line = 1};
+    for (char *line = text, *next; line; line = next, c.line++) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';
-        char where[256];
-        snprintf(where, sizeof where, "%s, line %u", path, number);
-        int r = config_take_line(s, line, &section, where, e);
+        int r = config_take_line(s, &c, line, e);
         if (r < 0)
             return r;
     }
+    return 0;
+}
+
+int config_read(struct settings *s, const char *path, struct toll_error *e)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return config_read_open(s, path, fd < 0 ? -errno : fd, e);
+}
+
+/* The user has not named this file for this run: one that others may have written could make toll
+ * write files in the user's name. */
+int config_read_of_user(struct settings *s, struct toll_error *e)
+{
+    const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    bool has_base = base && *base == '/';
+    if (!has_base && (!home || *home != '/'))
+        return 0;
+    char *path;
+    if (asprintf(&path, "%s%s/toll/config", has_base ? base : home, has_base ? "" : "/.config") < 0)
+        return err_set(e, -ENOMEM, "configuration file: out of memory");
+    if (keep_string(s, path) < 0) {
+        free(path);
+        return err_set(e, -ENOMEM, "configuration file: out of memory");
+    }
+    struct stat file;
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int why = fd < 0 ? errno : 0;
+    if (fd < 0 && stat(path, &file) < 0)
+        return 0; /* not there, or the directory of another user */
+    if (fd < 0 || fstat(fd, &file) < 0) {
+        options_warn(s, "%s: ignored: %s", path, strerror(why ? why : errno));
+        return 0;
+    }
+    if (!S_ISREG(file.st_mode))
+        options_warn(s, "%s: ignored: not a regular file", path);
+    else if (file.st_uid != geteuid() && file.st_uid != 0)
+        options_warn(s, "%s: ignored: owned by another user", path);
+    else if (file.st_mode & (S_IWGRP | S_IWOTH))
+        options_warn(s, "%s: ignored: other users can write to it (chmod go-w to use it)", path);
+    else
+        return config_read_open(s, path, fd, e);
     return 0;
 }

@@ -13,6 +13,19 @@ enum summary_format { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
 /* A run may be named by the last digits of its id, by this many at least. */
 enum { RUN_ID_DIGITS = 8 };
 
+/* Rows that the table may have. */
+enum { OPTIONS_AT_MOST = 128 };
+
+/* What toll list sorts by, in the order of the choices. */
+enum list_sort {
+    LIST_BY_TIME,
+    LIST_BY_NAME,
+    LIST_BY_DURATION,
+    LIST_BY_CPU,
+    LIST_BY_MEMORY,
+    LIST_BY_EXIT,
+};
+
 /* Everything that options can say. Strings are borrowed from the command line or the environment,
  * or owned by `kept`. */
 struct settings {
@@ -22,29 +35,53 @@ struct settings {
     const char **outputs; /* owned array, NULL-terminated */
     const char **labels;  /* owned array, NULL-terminated */
     const char **metrics; /* owned array of globs, NULL-terminated */
-    const char **groups, **sessions, **cgroups, **matches,
+    const char **pids, **groups, **sessions, **cgroups, **matches,
         **users;        /* likewise: what to attach to */
     const char **words; /* owned array: non-option arguments, where options may follow them */
     const char *format; /* of outputs whose name does not tell one */
     const char *layout; /* of outputs that can carry it, or NULL */
     uint64_t for_ns;    /* how long to measure, 0: until it ends */
-    uint64_t given;     /* bits of the options that were given, from any source */
-    bool outputs_on_command_line;
+    bool given[OPTIONS_AT_MOST];           /* by row of the table: given, from any source */
+    bool on_command_line[OPTIONS_AT_MOST]; /* … there */
     enum summary_format summary;
-    const char *summary_to; /* a path, or a number; NULL = stderr */
+    const char *summary_to; /* a path, a number, or "-": stdout; NULL = stderr */
     const char *config;
     unsigned signals_come_to_group; /* 1: signals to toll reach the whole process group */
     bool quiet;
+    bool live;
     bool verbose;
     enum color_choice color;
     bool help;
     uint64_t run;       /* of a record, 0: all */
     const char *run_id; /* … or the end of its id, or NULL */
+    struct {
+        const char *name;    /* a glob, or NULL: any */
+        uint64_t since_ns;   /* since 1970; 0: any */
+        uint64_t limit;      /* 0: all */
+        enum list_sort sort; /* by time, the newest first, if nothing else is given */
+        bool is_descending;  /* as --sort has it */
+        bool is_reversed;
+    } list; /* which runs to list, besides labels */
+    struct {
+        uint64_t runs;           /* 0: not given */
+        uint64_t warmup;         /* runs before those */
+        const char *prepare;     /* for the shell, before each run; or NULL */
+        const char **parameters; /* owned array of "NAME=VALUE,…", NULL-terminated */
+        bool ignore_failure;
+    } repeat;                 /* of toll run */
+    const char *advised_tool; /* of toll recommend, or NULL */
+    bool bytes, si;           /* units of sizes in text */
     bool json;
-    bool markdown;    /* of toll metrics */
-    bool strict;      /* of toll doctor */
+    bool csv;
+    const char **fail_if;      /* conditions, of toll run and toll compare */
+    const char *baseline, *in; /* … and what they are relative to */
+    const char *results_file, *results_format, *statistic; /* of toll sub-tracking, or NULL */
+    bool all;                                              /* of toll help */
+    bool markdown;                                         /* of toll metrics */
+    bool strict;                                           /* of toll doctor */
     const char *root; /* of a recorded machine; NULL: this one */
     char **kept;      /* owned strings from the configuration file, NULL-terminated */
+    char **warnings;  /* owned sentences that do not stop anything, NULL-terminated; or NULL */
 };
 
 /* How the value of an option is kept in struct settings. */
@@ -57,10 +94,22 @@ enum option_kind {
     OPTION_OWN,    /* by its own function */
 };
 
+/* Headings of the help, in this order. */
+enum option_group {
+    GROUP_TARGETS,
+    GROUP_OUTPUT,
+    GROUP_MEASURE,
+    GROUP_RUN,
+    GROUP_REPEAT,
+    GROUP_SAMPLING,
+    GROUP_SETUP,
+    OPTION_GROUPS,
+};
+
 struct option {
     const char *name;
     char letter;         /* 0 = none */
-    const char *value;   /* NULL: a switch */
+    const char *value;   /* NULL: a switch; with a blank in it: two words, or one as NAME=VALUE */
     const char *choices; /* accepted words separated by blanks, or NULL */
     enum option_kind kind;
     size_t at;            /* of its field in struct settings */
@@ -69,43 +118,71 @@ struct option {
     int (*take)(struct settings *s, const char *value, struct toll_error *e);
     bool command_line_only;
     unsigned modes; /* FOR_…: the subcommands it is for */
-    const char *help;
+    enum option_group group;
+    const char *fallback; /* the default, for the help; NULL: none worth naming */
+    const char *help;     /* one clause, without the choices and the default */
 };
 
-/* THE table; ends with a row whose name is NULL. */
+/* The heading of a group in the help and the manual of subcommands; NULL: they have so few options
+ * that there are no headings. */
+const char *help_group_heading(enum option_group group, unsigned modes);
+
+/* What an option does, with its default. FIXED_BLANK is a blank at which no line is broken. */
+void help_add_option_text(struct buf *b, const struct option *o);
+#define FIXED_BLANK "\037"
+
+/* THE table; ends with a row whose name is NULL. A name may have several rows, each for other
+ * subcommands. */
 extern const struct option options[];
 
 void settings_done(struct settings *s);
 
-/* Read file, environment and command line in that order: each overrides the one before. argv[0] is
- * the subcommand. *ret_rest is the index of the first word that is no option; only a command's own
- * options stand behind it, other subcommands take options anywhere. 0 or -EINVAL. */
+/* Read the user's file, the file that --config names, the environment and the command line, in that
+ * order: each overrides the one before. argv[0] is the subcommand. *ret_rest is the index of the
+ * first word that is no option; only a command's own options stand behind it, other subcommands
+ * take options anywhere. 0 or -EINVAL. */
 int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struct toll_error *e);
 
-/* What subcommands that measure nothing have in common: reads the options, shows the help, counts
- * the words (otherwise says what is expected), then runs. Returns the exit status. */
-int subcommand_main(int argc, char **argv, size_t least, size_t most, const char *expected,
+/* What subcommands that measure nothing have in common: reads the options, shows the help, checks
+ * the number of words, then runs. Returns the exit status. */
+int subcommand_main(int argc, char **argv, size_t least, size_t most,
                     int (*run)(struct settings *s));
 
 /* One value from a named source; name is as on the command line. */
 int options_apply(struct settings *s, const struct option *o, const char *value, const char *source,
                   struct toll_error *e);
 
-const struct option *option_by_name(const char *name);
-const struct option *option_by_letter(char letter);
+/* The row for one of the subcommands in `modes`, otherwise one for another; NULL: there is none. */
+const struct option *option_by_name(const char *name, unsigned modes);
+const struct option *option_by_letter(char letter, unsigned modes);
+
+/* By "TOLL_SUMMARY_TO"; NULL: there is none, and *ret_near knows the nearest. */
+struct suggestion;
+const struct option *option_by_variable(const char *variable, struct suggestion *ret_near);
+
+/* The name that it had before, which still works, or NULL. */
+const char *option_old_name(const struct option *o);
 
 /* Whether the option was given, on the command line or elsewhere. */
 bool option_is_given(const struct settings *s, const char *name);
+bool option_is_on_command_line(const struct settings *s, const char *name);
+
+/* -EINVAL and a sentence when an option on the command line would do nothing beside the others. */
+int option_rules_check(const struct settings *s, struct toll_error *e);
 
 /* The index of a word among choices with blanks between, or -1. */
 int option_choose(const char *choices, const char *word);
 
 /* TOLL_SUMMARY_TO for summary-to. */
-void option_variable(const struct option *o, char *ret, size_t capacity);
+void option_variable(const char *name, char *ret, size_t capacity);
 
 /* The configuration file: "name = value" lines, # comments, [run] above what is for that subcommand
  * alone. */
 int config_read(struct settings *s, const char *path, struct toll_error *e);
+
+/* The file of the user, $XDG_CONFIG_HOME/toll/config, if there is one; with a warning it is ignored
+ * when other users could have written it. */
+int config_read_of_user(struct settings *s, struct toll_error *e);
 
 /* ==== Layouts and outputs =================================================================== */
 
@@ -128,6 +205,9 @@ int layout_check_carried(const struct settings *s, bool carried, struct toll_err
 /* The format of an output as it was written, or NULL when its name tells none. *ret_path: without
  * the format in front, and the layout behind that. */
 const char *output_format(const struct settings *s, const char *output, const char **ret_path);
+
+/* TOLL_OUTPUT_…: what options say of text. */
+unsigned output_flags(const struct settings *s);
 
 /* The layout of one output alone, "@spdl:rows.jsonl", for the caller to free; or NULL. */
 char *output_layout(const char *output);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/text/scan.h"
 #include "cli/session.h"
 
@@ -36,6 +37,7 @@ static void take_signal(struct session *s, int fd)
 {
     struct signalfd_siginfo info;
     s->interrupted = true;
+    live_end(&s->live);
     while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
         if (info.ssi_signo == SIGINT && info.ssi_code > 0 && !s->settings.quiet &&
             isatty(STDERR_FILENO))
@@ -97,8 +99,8 @@ int system_main(int argc, char **argv)
     int status;
     if (session_open(&s, argc, argv, &status) == 0) {
         if (s.settings.words)
-            status = complain("toll system takes options only, not '%s'; 'toll help system' lists "
-                              "them",
+            status = complain("system: unexpected argument '%s' (expected options only; "
+                              "'toll help system' lists them)",
                               s.settings.words[0]);
         else if (observe_attach(&s, &e) < 0)
             status = complain("%s", e.message);
@@ -114,17 +116,17 @@ int system_main(int argc, char **argv)
 /* toll attach: measure what runs already. */
 
 /* "web=1234" is 1234 by the name of web. */
-static int attach_command_take_number(const char *word, struct toll_target *target, char *name,
-                                      size_t capacity, struct toll_error *e)
+static int attach_command_take_number(const char *word, const char *source, const char *what,
+                                      struct toll_target *target, char *name, size_t capacity,
+                                      struct toll_error *e)
 {
     const char *equals = strchr(word, '=');
     struct scan s = scan_string(equals ? equals + 1 : word);
     uint64_t number;
     if (!scan_u64(&s, &number) || !scan_done(&s) || !number || number > INT_MAX || equals == word)
         return err_set(e, -EINVAL,
-                       "'%s' is not a number of a process, group or session; it takes "
-                       "a number such as 1234, or NAME=1234",
-                       word);
+                       "%s: invalid %s '%s' (expected a number such as 1234, or NAME=1234)", source,
+                       what, word);
     target->id = (pid_t)number;
     if (equals) {
         snprintf(name, capacity, "%.*s", (int)(equals - word), word);
@@ -133,15 +135,42 @@ static int attach_command_take_number(const char *word, struct toll_target *targ
     return 0;
 }
 
-static int attach_command_add(struct session *s, enum toll_target_kind kind, const char **words,
+/* -p 12,web=34 names several. */
+static int attach_command_split_pids(struct settings *s, const char ***ret, struct toll_error *e)
+{
+    for (const char **given = s->pids; given && *given; given++)
+        for (const char *from = *given; from;) {
+            size_t length = strcspn(from, ",");
+            char *one = strndup(from, length);
+            if (!one || !list_append(&s->kept, one)) {
+                free(one);
+                return err_set(e, -ENOMEM, "--pid: out of memory");
+            }
+            if (!list_append(ret, one))
+                return err_set(e, -ENOMEM, "--pid: out of memory");
+            from = from[length] ? from + length + 1 : NULL;
+        }
+    return 0;
+}
+
+/* Where targets of one kind are named. */
+struct attach_source {
+    const char *name;
+    enum toll_target_kind kind;
+    const char **words;
+    const char *number; /* what its numbers are; NULL: its words are texts */
+};
+
+static int attach_command_add(struct session *s, const struct attach_source *source,
                               struct toll_error *e)
 {
-    for (; words && *words; words++) {
+    for (const char **word = source->words; word && *word; word++) {
         char name[256];
-        struct toll_target target = {.size = sizeof target, .kind = kind, .text = *words};
-        bool by_number = kind == TOLL_TARGET_PROCESS || kind == TOLL_TARGET_GROUP ||
-                         kind == TOLL_TARGET_SESSION;
-        int r = by_number ? attach_command_take_number(*words, &target, name, sizeof name, e) : 0;
+        struct toll_target target = {.size = sizeof target, .kind = source->kind, .text = *word};
+        int r = 0;
+        if (source->number)
+            r = attach_command_take_number(*word, source->name, source->number, &target, name,
+                                           sizeof name, e);
         if (r == 0)
             r = toll_tracker_add_target(s->tracker, &target, e);
         if (r < 0)
@@ -152,26 +181,31 @@ static int attach_command_add(struct session *s, enum toll_target_kind kind, con
 
 static int attach_command_add_targets(struct session *s, struct toll_error *e)
 {
-    const struct settings *set = &s->settings;
-    const struct {
-        enum toll_target_kind kind;
-        const char **words;
-    } all[] = {
-        {TOLL_TARGET_PROCESS, set->words},    {TOLL_TARGET_GROUP, set->groups},
-        {TOLL_TARGET_SESSION, set->sessions}, {TOLL_TARGET_CGROUP, set->cgroups},
-        {TOLL_TARGET_MATCH, set->matches},    {TOLL_TARGET_USER, set->users},
+    struct settings *set = &s->settings;
+    CLEANUP_FREE const char **pids = NULL;
+    int r = attach_command_split_pids(set, &pids, e);
+    if (r < 0)
+        return r;
+    const struct attach_source all[] = {
+        {"attach", TOLL_TARGET_PROCESS, set->words, "PID"},
+        {"--pid", TOLL_TARGET_PROCESS, pids, "PID"},
+        {"--group", TOLL_TARGET_GROUP, set->groups, "process group"},
+        {"--session", TOLL_TARGET_SESSION, set->sessions, "session"},
+        {"--cgroup", TOLL_TARGET_CGROUP, set->cgroups, NULL},
+        {"--match", TOLL_TARGET_MATCH, set->matches, NULL},
+        {"--user", TOLL_TARGET_USER, set->users, NULL},
     };
     bool any = false;
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         any |= all[i].words != NULL;
-        int r = attach_command_add(s, all[i].kind, all[i].words, e);
+        r = attach_command_add(s, &all[i], e);
         if (r < 0)
             return r;
     }
     return any ? 0
                : err_set(e, -EINVAL,
-                         "there is nothing to attach to; toll attach PID…, or --group, "
-                         "--session, --cgroup, --match or --user");
+                         "attach: nothing to attach to (expected a PID, --group, --session, "
+                         "--cgroup, --match or --user)");
 }
 
 int attach_main(int argc, char **argv)
@@ -233,18 +267,14 @@ static void run_measure(struct session *s, struct signals *signals)
     }
 }
 
-void run_command(struct session *s, char **command, struct outcome *ret)
+void run_command_held(struct session *s, struct signals *signals, char **command,
+                      struct outcome *ret)
 {
-    struct signals signals = {.fd = -1, .come_to_group = s->settings.signals_come_to_group};
     *ret = (struct outcome){.status = EXIT_TOLL, .end = {.size = sizeof ret->end}};
-    if (signals_open(&signals) < 0) {
-        err_set(&ret->error, -errno, "cannot watch for signals: %s", strerror(errno));
-        return;
-    }
     struct toll_launch launch = {
         .size = sizeof launch,
-        .signal_mask = &signals.mask,
-        .ignore_sigchld = signals.ignore_sigchld,
+        .signal_mask = &signals->mask,
+        .ignore_sigchld = signals->ignore_sigchld,
     };
     int r = toll_tracker_launch(s->tracker, command, &launch, &ret->error);
     if (r < 0 && !toll_tracker_pid(s->tracker)) {
@@ -257,31 +287,54 @@ void run_command(struct session *s, char **command, struct outcome *ret)
     ret->has_run = true;
     if (r < 0) {
         complain("%s", ret->error.message);
-        just_wait(s, &signals, &ret->end);
+        just_wait(s, signals, &ret->end);
     } else {
-        run_measure(s, &signals);
-        signals_forward(&signals, s->tracker); /* the end may have been seen before its reason */
+        run_measure(s, signals);
+        signals_forward(signals, s->tracker); /* the end may have been seen before its reason */
         session_finish(s, &ret->end);
         ret->is_measured = true;
     }
-    ret->interrupted = signals.interrupted && ret->end.signaled && ret->end.status == SIGINT &&
+    ret->interrupted = signals->interrupted && ret->end.signaled && ret->end.status == SIGINT &&
                        ret->is_measured;
     if (!ret->end.unknown)
         ret->status = ret->end.signaled ? EXIT_SIGNAL + ret->end.status : ret->end.status;
 }
 
+void run_command(struct session *s, char **command, struct outcome *ret)
+{
+    struct signals signals = {.fd = -1, .come_to_group = s->settings.signals_come_to_group};
+    *ret = (struct outcome){.status = EXIT_TOLL};
+    if (signals_open(&signals) < 0)
+        err_set(&ret->error, -errno, "cannot watch for signals: %s", strerror(errno));
+    else
+        run_command_held(s, &signals, command, ret);
+}
+
 int run_main(int argc, char **argv)
 {
     struct session s;
-    struct outcome outcome = {0};
-    if (session_open(&s, argc, argv, &outcome.status) == 0) {
+    struct outcome outcome = {.status = 0};
+    struct toll_error e = {0};
+    if (session_read(&s, argc, argv, &outcome.status) == 0) {
+        bool is_repeated = s.settings.repeat.runs || s.settings.repeat.warmup ||
+                           s.settings.repeat.prepare || s.settings.repeat.parameters;
+        char **command = argv + s.first_word;
         if (s.first_word >= argc)
             outcome.status = complain(
-                "there is no command to run; toll run [options] [--] COMMAND…");
-        else
-            run_command(&s, argv + s.first_word, &outcome);
-        if (!outcome.has_run && outcome.error.message[0])
-            complain("%s", outcome.error.message);
+                "run: no command given (expected toll run [options] [--] COMMAND…)");
+        else if (is_repeated)
+            outcome.status = repeat_command(&s, command, &outcome.interrupted);
+        else if (session_start(&s, &e) < 0)
+            outcome.status = complain("%s", e.message);
+        else {
+            run_command(&s, command, &outcome);
+            if (!outcome.has_run && outcome.error.message[0])
+                complain("%s", outcome.error.message);
+            if (outcome.is_measured && s.gate)
+                toll_gate_add(s.gate, s.tracker);
+            if (outcome.has_run && !outcome.interrupted)
+                outcome.status = session_judge(&s, outcome.status);
+        }
     }
     session_close(&s);
     if (outcome.interrupted)
@@ -308,7 +361,7 @@ int replay_main(int argc, char **argv)
     const char **words = s.settings.words;
     const char *directory = words && words[0] && !words[1] ? words[0] : NULL;
     if (!directory)
-        status = complain("toll replay takes the directory of one recorded run");
+        status = complain("replay: no recorded run given (expected one directory)");
     else if (toll_tracker_replay(s.tracker, directory, &e) < 0)
         status = complain("%s", e.message);
     if (status == 0) {
@@ -317,7 +370,7 @@ int replay_main(int argc, char **argv)
             ;
         session_finish(&s, &end);
         if (r < 0)
-            status = complain("the script of '%s' is not as expected", directory);
+            status = complain("replay: '%s': malformed script", directory);
     }
     session_close(&s);
     return status;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/session.h"
 
+#include "base/err.h"
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/text/scan.h"
 #include "base/util.h"
 #include "cli/cli.h"
@@ -9,6 +11,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -77,14 +80,16 @@ static bool signals_reached_command(const struct signals *s, struct toll_tracker
     return info->ssi_pid && toll_tracker_contains(t, (pid_t)info->ssi_pid);
 }
 
-bool signals_forward(struct signals *s, struct toll_tracker *t)
+/* t may be NULL. */
+static bool signals_pass_on(struct signals *s, struct toll_tracker *t, pid_t command)
 {
     struct signalfd_siginfo info;
-    pid_t command = toll_tracker_pid(t);
     while (read(s->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         int number = (int)info.ssi_signo;
         s->interrupted |= number == SIGINT && info.ssi_code > 0;
         bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+        if (ends && !s->ended_by)
+            s->ended_by = number;
         if (!command && ends)
             return true;
         if (!command)
@@ -99,6 +104,16 @@ bool signals_forward(struct signals *s, struct toll_tracker *t)
     return false;
 }
 
+bool signals_forward(struct signals *s, struct toll_tracker *t)
+{
+    return signals_pass_on(s, t, toll_tracker_pid(t));
+}
+
+void signals_forward_to(struct signals *s, pid_t process)
+{
+    signals_pass_on(s, NULL, process);
+}
+
 void signals_die_interrupted(void)
 {
     sigset_t only;
@@ -110,10 +125,12 @@ void signals_die_interrupted(void)
 }
 
 static struct toll_tracker *volatile waiting;
+static volatile sig_atomic_t wait_ended_by; /* the signal that did; 0: none */
 
 /* The terminal has shown ^C: what is printed now begins on a line of its own. */
 static void end_wait(int number)
 {
+    wait_ended_by = number;
     if (!waiting)
         return;
     toll_tracker_hurry(waiting);
@@ -141,6 +158,16 @@ void signals_end_waiting(struct toll_tracker *t)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+void signals_hold_again(struct signals *s)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    if (wait_ended_by && !s->ended_by)
+        s->ended_by = wait_ended_by;
+    wait_ended_by = 0;
+}
+
 /* ==== Session ================================================================================= */
 
 bool session_reader_is_gone(const struct session *s)
@@ -149,24 +176,41 @@ bool session_reader_is_gone(const struct session *s)
     return s->writes_stdout && poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR);
 }
 
+/* A default of the environment or of a file that is quiet gives way to a summary that the command
+ * line asks for. */
+static bool session_wants_summary(const struct settings *set)
+{
+    bool is_asked = (set->mode == FOR_RUN && set->json) || set->summary_to ||
+                    option_is_on_command_line(set, "summary");
+    bool is_quiet = set->quiet && !(is_asked && !option_is_on_command_line(set, "quiet"));
+    return set->summary != SUMMARY_NONE && (!is_quiet || set->summary_to);
+}
+
 static bool has_summary_here(const struct session *s)
 {
-    return s->settings.summary != SUMMARY_NONE && !s->settings.summary_to && !s->settings.quiet;
+    return session_wants_summary(&s->settings) && !s->settings.summary_to;
 }
 
 /* Said at once, but not twice on the same screen. */
 static void session_say(void *arg, const char *sentence)
 {
-    const struct session *s = arg;
-    if (!s->settings.quiet && !(s->finishing && has_summary_here(s)) && !session_reader_is_gone(s))
-        complain("%s", sentence);
+    struct session *s = arg;
+    for (char **noted = s->noted; noted && *noted; noted++)
+        if (strcmp(*noted, sentence) == 0)
+            return; /* by a run before this one */
+    if (s->settings.quiet || (s->finishing && has_summary_here(s)) || session_reader_is_gone(s))
+        return;
+    complain("%s", sentence);
+    char *copy = strdup(sentence);
+    if (!copy || !list_append(&s->noted, copy))
+        free(copy);
 }
 
 /* An incomplete output is reported even with --quiet. */
 static void say_ending(void *arg, bool has_failed, const char *sentence)
 {
     struct session *s = arg;
-    s->told_failure |= has_failed;
+    s->failure_printed |= has_failed;
     if (!has_failed)
         signals_end_waiting(s->tracker);
     bool is_wanted = has_failed ? !has_summary_here(s)
@@ -189,24 +233,28 @@ static int session_add_output(struct session *s, struct toll_output *out, struct
     return toll_tracker_add_output(s->tracker, out, e);
 }
 
-static int add_summary(struct session *s, struct toll_error *e)
+int session_summary_output(const struct session *s, struct toll_output *ret, struct toll_error *e)
 {
     const struct settings *set = &s->settings;
-    if (set->summary == SUMMARY_NONE || (set->quiet && !set->summary_to))
-        return 0;
+    if (!session_wants_summary(set))
+        return false;
     struct toll_output out = {
         .size = sizeof out,
         .fd = STDERR_FILENO,
         .format = set->summary == SUMMARY_JSON ? "json" : "text",
-        .flags = set->verbose ? TOLL_OUTPUT_VERBOSE : 0,
+        .flags = output_flags(set),
     };
     if (set->summary_to) {
         struct scan text = scan_string(set->summary_to); /* a number is a descriptor */
-        uint64_t number;
-        bool is_number = scan_u64(&text, &number) && scan_done(&text) && number < 65536;
+        uint64_t number = STDOUT_FILENO;
+        bool is_number = (scan_u64(&text, &number) && scan_done(&text) && number < 65536) ||
+                         strcmp(set->summary_to, "-") == 0;
         out.fd = is_number ? (int)number : -1;
         if (out.fd >= 0 && fcntl(out.fd, F_GETFD) < 0)
-            return err_set(e, -EINVAL, "--summary-to: descriptor %d is not open", out.fd);
+            return err_set(e, -EINVAL,
+                           "--summary-to: descriptor %d is not open (expected a file name, an open "
+                           "descriptor or -)",
+                           out.fd);
         if (out.fd < 0) {
             out.destination = set->summary_to;
             if (!option_is_given(set, "summary") && ends_with(out.destination, ".json"))
@@ -215,7 +263,8 @@ static int add_summary(struct session *s, struct toll_error *e)
     }
     if (!out.destination)
         terminal_describe(&out, set->color);
-    return session_add_output(s, &out, e);
+    *ret = out;
+    return true;
 }
 
 /* stdout, which is toll's own: lines for people unless a format or a layout is named. */
@@ -223,54 +272,145 @@ static int add_stdout(struct session *s, const char *format, const char *layout,
                       struct toll_error *e)
 {
     if (s->writes_stdout)
-        return err_set(e, -EINVAL, "'-' is given twice");
+        return err_set(e, -EINVAL, "stdout is given twice (expected one of '-', --json and --csv)");
     s->writes_stdout = true;
     struct toll_output out = {
         .size = sizeof out,
         .fd = STDOUT_FILENO,
         .format = format ? format : "lines",
         .layout = layout,
-        .flags = color_is_wanted(STDOUT_FILENO, s->settings.color) ? TOLL_OUTPUT_COLOR : 0,
+        .flags = output_flags(&s->settings) |
+                 (color_is_wanted(STDOUT_FILENO, s->settings.color) ? TOLL_OUTPUT_COLOR : 0U),
     };
     return session_add_output(s, &out, e);
 }
 
-static int add_file(struct session *s, const char *file, struct toll_error *e)
+static int add_file(struct session *s, const char *file, bool appends, struct toll_error *e)
 {
     CLEANUP_FREE char *own = output_layout(file);
     struct toll_output out = {
         .size = sizeof out,
-        .flags = s->settings.verbose ? TOLL_OUTPUT_VERBOSE : 0,
+        .flags = output_flags(&s->settings) | (appends ? TOLL_OUTPUT_APPEND : 0U),
         .layout = own,
     };
     out.format = output_format(&s->settings, file, &out.destination);
     if (strcmp(out.destination, "-") != 0)
         return session_add_output(s, &out, e);
     if (s->settings.mode == FOR_RUN)
-        return err_set(e, -EINVAL, "stdout belongs to the command that is run; it takes a file");
+        return err_set(e, -EINVAL, "stdout belongs to the command (expected a file name)");
     return add_stdout(s, out.format, own, e);
+}
+
+/* The status for --live. Without a terminal there is none, which is not an error; the reason is
+ * printed only where a person may read it. */
+static int add_live(struct session *s, struct toll_error *e)
+{
+    const char *why;
+    if (!s->settings.live)
+        return 0;
+    bool has_terminal = !(s->settings.mode & FOR_RUN) && !s->writes_stdout;
+    if (live_open(&s->live, has_terminal, &why) < 0) {
+        char sentence[160];
+        snprintf(sentence, sizeof sentence, "--live: no status is shown: %s", why);
+        if (isatty(STDERR_FILENO))
+            session_say(s, sentence);
+        return 0;
+    }
+    struct toll_output out = {
+        .size = sizeof out,
+        .fd = s->live.lines,
+        .format = "status",
+        .flags = output_flags(&s->settings),
+    };
+    terminal_describe(&out, s->settings.color);
+    return toll_tracker_add_output(s->tracker, &out, e);
 }
 
 static int add_outputs(struct session *s, struct toll_error *e)
 {
-    bool live = s->settings.mode == FOR_ATTACH || s->settings.mode == FOR_SYSTEM;
-    if (live && !s->settings.outputs) {
-        const char *series = layout_series(&s->settings);
-        int r = add_stdout(s, s->settings.format ? s->settings.format : series, NULL, e);
-        return r < 0 ? r : add_summary(s, e);
+    const struct settings *set = &s->settings;
+    bool live = set->mode == FOR_ATTACH || set->mode == FOR_SYSTEM;
+    const char *asked = set->json ? "jsonl" : set->csv ? "csv" : NULL; /* --json, --csv */
+    if (set->mode != FOR_RUN && (asked || (live && !set->outputs))) {
+        const char *format = set->format ? set->format : layout_series(set);
+        int r = add_stdout(s, asked ? asked : format, NULL, e);
+        if (r < 0)
+            return r;
     }
     for (const char **file = s->settings.outputs; file && *file; file++) {
-        int r = add_file(s, *file, e);
-        if (r == -EBUSY && !s->settings.outputs_on_command_line)
-            complain("%s; it is left out",
+        int r = add_file(s, *file, s->appends && s->appends[file - s->settings.outputs], e);
+        if (r == -EBUSY && !option_is_on_command_line(&s->settings, "output"))
+            complain("%s; output skipped",
                      e->message); /* inherited from the toll around this one */
         else if (r < 0)
             return err_wrap(e, r, "--output");
     }
-    return add_summary(s, e);
+    struct toll_output summary;
+    int r = session_summary_output(s, &summary, e);
+    if (r > 0)
+        r = session_add_output(s, &summary, e);
+    return r < 0 ? r : add_live(s, e);
 }
 
-int session_open(struct session *s, int argc, char **argv, int *ret_status)
+/* Before the outputs are opened: what they replace may be the baseline. */
+static int session_make_gate(struct session *s, struct toll_error *e)
+{
+    const struct settings *set = &s->settings;
+    const char *const groups[] = {set->baseline, NULL};
+    struct toll_compare asked = {
+        .size = sizeof asked,
+        .groups = groups,
+        .conditions = set->fail_if,
+        .note = session_say,
+        .note_arg = s,
+    };
+    if (!set->fail_if)
+        return set->baseline ? err_set(e, -EINVAL,
+                                       "--baseline does nothing without a condition (expected "
+                                       "--fail-if as well)")
+                             : 0;
+    int r = toll_gate_new(&s->gate, &asked, e);
+    bool is_condition = strncmp(e->message, "condition", strlen("condition")) == 0;
+    return r < 0 ? err_wrap(e, r, is_condition ? "--fail-if" : "--baseline") : 0;
+}
+
+int session_judge_group(struct session *s, const char *group, int status, char ***sentences)
+{
+    if (!s->gate)
+        return status;
+    int failed = toll_gate_judge(s->gate);
+    const struct toll_judgement *j;
+    for (size_t i = 0; (j = toll_gate_judgement(s->gate, i)); i++) {
+        struct buf b = {0};
+        if (j->state != TOLL_FAILED && (j->state != TOLL_NOT_PROVEN || s->settings.quiet))
+            continue;
+        buf_printf(&b, "%s%s%s: %s", group, *group ? ": " : "",
+                   j->state == TOLL_FAILED ? "failed" : "not proven", j->sentence);
+        char *sentence = buf_take(&b);
+        if (!sentence || !list_append(sentences, sentence)) {
+            free(sentence);
+            failed = -ENOMEM;
+        }
+    }
+    if (failed < 0)
+        complain("--fail-if: %s", strerror(-failed));
+    toll_gate_clear(s->gate);
+    return status == 0 && failed ? 1 : status;
+}
+
+int session_judge(struct session *s, int status)
+{
+    char **sentences = NULL;
+    status = session_judge_group(s, "", status, &sentences);
+    for (char **sentence = sentences; sentence && *sentence; sentence++) {
+        complain("%s", *sentence);
+        free(*sentence);
+    }
+    free(sentences);
+    return status;
+}
+
+int session_read(struct session *s, int argc, char **argv, int *ret_status)
 {
     struct toll_error e = {0};
     *s = (struct session){0};
@@ -279,6 +419,12 @@ int session_open(struct session *s, int argc, char **argv, int *ret_status)
         *ret_status = help_subcommand(argv[0]);
         return 1;
     }
+    if (r == 0)
+        r = option_rules_check(&s->settings, &e);
+    if (r == 0 && s->settings.mode == FOR_RUN && s->settings.json)
+        s->settings.summary = SUMMARY_JSON;
+    for (char **w = s->settings.warnings; w && *w && !s->settings.quiet; w++)
+        complain("%s", *w);
     if (s->settings.mode & (FOR_ATTACH | FOR_SYSTEM) && !(s->settings.mode & FOR_RUN) &&
         !option_is_given(&s->settings, "interval"))
         s->settings.tracker.interval_ns = NS_PER_SECOND;
@@ -288,26 +434,57 @@ int session_open(struct session *s, int argc, char **argv, int *ret_status)
     s->settings.tracker.ending = say_ending;
     s->settings.tracker.ending_arg = s;
     layout_set_interval(&s->settings);
-    if (r == 0)
-        r = toll_tracker_new(&s->tracker, &s->settings.tracker, &e);
-    if (r == 0)
-        r = add_outputs(s, &e);
-    if (r == 0)
-        r = layout_check_carried(&s->settings, s->carries_layout, &e);
+    if (r == 0 && s->settings.mode == FOR_RUN)
+        r = session_make_gate(s, &e);
     if (r < 0)
         *ret_status = complain("%s", e.message);
     return r < 0;
 }
 
-void session_close(struct session *s)
+int session_start(struct session *s, struct toll_error *e)
+{
+    int r = toll_tracker_new(&s->tracker, &s->settings.tracker, e);
+    if (r == 0)
+        r = add_outputs(s, e);
+    if (r == 0)
+        r = layout_check_carried(&s->settings, s->carries_layout, e);
+    return r;
+}
+
+void session_stop(struct session *s)
 {
     toll_tracker_free(s->tracker);
+    live_close(&s->live);
+    s->tracker = NULL;
+    s->writes_stdout = s->carries_layout = s->interrupted = s->finishing = false;
+    s->failure_printed = false;
+}
+
+int session_open(struct session *s, int argc, char **argv, int *ret_status)
+{
+    struct toll_error e = {0};
+    int r = session_read(s, argc, argv, ret_status);
+    if (r == 0 && session_start(s, &e) < 0) {
+        *ret_status = complain("%s", e.message);
+        return 1;
+    }
+    return r;
+}
+
+void session_close(struct session *s)
+{
+    toll_gate_free(s->gate);
+    session_stop(s);
     settings_done(&s->settings);
+    for (char **noted = s->noted; noted && *noted; noted++)
+        free(*noted);
+    free(s->noted);
 }
 
 bool session_finish(struct session *s, struct toll_end *ret_end)
 {
     s->finishing = true;
+    live_end(&s->live);
     bool gone = session_reader_is_gone(s);
     if (gone && !s->interrupted && !option_is_given(&s->settings, "summary")) {
         /* The end of the pipeline has seen enough: no summary below what it has shown. */
@@ -318,9 +495,8 @@ bool session_finish(struct session *s, struct toll_end *ret_end)
     int r = toll_tracker_finish(s->tracker, ret_end);
     signals_end_waiting(NULL);
     if (r == -ENOMEM)
-        complain("no memory for what should be written at the end"); /* the summary included */
-    else if (r < 0 && !s->told_failure && !has_summary_here(s))
-        complain("an output is not complete: %s",
-                 r == -EAGAIN ? "destination too slow" : strerror(-r));
+        complain("cannot write the outputs: out of memory"); /* the summary included */
+    else if (r < 0 && !s->failure_printed && !has_summary_here(s))
+        complain("output incomplete: %s", r == -EAGAIN ? "destination too slow" : strerror(-r));
     return r == 0 || gone;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * toll doctor: what can be measured here. Each source has probes of its own; this is the list of
- * them, and the public calls. */
+ * What can be measured here. Each source has its own probes; this is the list of them, and the
+ * public calls. */
 #include "base/err.h"
 #include "source/probe.h"
 
@@ -32,18 +32,18 @@ static const struct {
     {CHECK("memory", "Resident memory", true), probe_memory},
     {CHECK("pss", "Shared memory", false), probe_pss},
     {CHECK("io", "I/O", true), probe_io},
-    {CHECK("waits", "Waits for a CPU", false), probe_waits},
+    {CHECK("waits", "Waiting for a CPU", false), probe_waits},
     {CHECK("children", "New processes", false), probe_children},
     {CHECK("unwaited", "Short-lived processes", true), probe_unwaited},
-    {CHECK("watch-exits", "Every start and end", false), probe_watch_exits},
+    {CHECK("watch-exits", "Exact process counts", false), probe_watch_exits},
     {CHECK("others", "Other users' processes", false), probe_others},
     {CHECK("ends", "Ends of processes", false), probe_ends},
     {CHECK("open-files", "Open files", false), probe_open_files},
-    {CHECK("network", "Network of a job", false), probe_network},
+    {CHECK("network", "Network bytes of a job", false), probe_network},
     {CHECK("limits", "Limits", true), probe_limits},
     {CHECK("cgroup", "Cgroup", false), probe_cgroup},
     {CHECK("own-cgroup", "Cgroup for a job", false), probe_own_cgroup},
-    {CHECK("oom", "Kills by the kernel", false), probe_oom},
+    {CHECK("oom", "Kills by the OOM killer", false), probe_oom},
     {CHECK("system", "CPUs, memory, load", true), probe_system},
     {CHECK("pressure", "Pressure", false), probe_pressure},
     {CHECK("disks", "Disks", true), probe_disks},
@@ -80,6 +80,7 @@ static int doctor_make_check(struct toll_diagnosis *d, const struct probe_facts 
     c->quality = f->quality;
     c->detail = f->detail.data ? f->detail.data : "";
     c->remedy = f->remedy.data ? f->remedy.data : "";
+    c->needs_root = f->needs_root;
     return 0;
 }
 
@@ -98,7 +99,7 @@ int toll_diagnosis_new(struct toll_diagnosis **ret, const char *root, struct tol
     probe_facts_done(&facts);
     if (r < 0) {
         toll_diagnosis_free(d);
-        return err_set(e, r, "no memory to find out what can be measured");
+        return err_set(e, r, "not enough memory for the checks");
     }
     *ret = d;
     return 0;

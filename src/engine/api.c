@@ -21,6 +21,8 @@
 #include "engine/target/targets.h"
 #include "engine/tick.h"
 #include "metric/metric.h"
+#include "sink/words.h"
+#include "study/study.h"
 
 #include <math.h>
 #include <poll.h>
@@ -63,7 +65,7 @@ int lifetime_new(struct toll_tracker **ret, const struct toll_options *options,
         return r;
     struct toll_tracker *t = calloc(1, sizeof *t);
     if (!t)
-        return err_set(e, -ENOMEM, "no memory for a tracker");
+        return err_set(e, -ENOMEM, "cannot create a tracker: out of memory");
     t->owner_pid = getpid();
     t->options = o;
     lifetime_wire(t);
@@ -72,7 +74,7 @@ int lifetime_new(struct toll_tracker **ret, const struct toll_options *options,
     t->gpus.counted.kind = GPUS_ALL;
     r = settings_take(t, e);
     if (r == 0 && summary_init(&t->summary, &t->run) < 0)
-        r = err_set(e, -ENOMEM, "no memory for a tracker");
+        r = err_set(e, -ENOMEM, "cannot create a tracker: out of memory");
     if (r < 0) {
         lifetime_close(t);
         free(t);
@@ -124,10 +126,11 @@ void lifetime_close(struct toll_tracker *t)
 int lifetime_check_owner(const struct toll_tracker *t, struct toll_error *e)
 {
     if (!t)
-        return err_set(e, -EINVAL, "there is no tracker");
+        return err_set(e, -EINVAL, "tracker is NULL");
     return t->owner_pid == getpid()
                ? 0
-               : err_set(e, -ESRCH, "the tracker belongs to the parent of this process");
+               : err_set(e, -ESRCH,
+                         "tracker belongs to the parent process (create a new one after fork)");
 }
 
 /* ==== Results ================================================================================= */
@@ -180,7 +183,7 @@ static struct toll_figure results_figure(const struct found_series *f)
     bool is_known = f->provenance.quality != QUALITY_UNKNOWN;
     bool is_counter = f->metric->kind == METRIC_COUNTER;
     bool has_range = is_known && s->count, has_last = is_known && s->observed_ns;
-    double last = has_last ? metric_number(f->metric, s->last) : (double)NAN;
+    double last = has_last && !s->last_is_old ? metric_number(f->metric, s->last) : (double)NAN;
     return (struct toll_figure){
         .total = is_counter ? last : (double)NAN,
         .last = is_counter ? (double)NAN : last,
@@ -282,49 +285,72 @@ int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_fi
     return r;
 }
 
+struct toll_summary results_summarize(const struct summary *summary)
+{
+    struct toll_summary s = {.size = sizeof s, .memory_peak_bytes = (double)NAN, .exit_status = -1};
+    struct toll_figure f;
+    const struct {
+        enum metric_id id;
+        double *value;
+        enum toll_quality *quality; /* or NULL */
+    } totals[] = {
+        {process_cpu_seconds, &s.cpu_seconds, &s.cpu_quality},
+        {process_cpu_user_seconds, &s.cpu_user_seconds, NULL},
+        {process_cpu_system_seconds, &s.cpu_system_seconds, NULL},
+        {process_io_read_bytes, &s.io_read_bytes, NULL},
+        {process_io_written_bytes, &s.io_written_bytes, &s.io_quality},
+        {process_processes_started_count, &s.processes_started, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(totals); i++) {
+        enum metric_id id = totals[i].id;
+        f = results_figure(&(struct found_series){&summary->whole.series[PART_COMBINED][id],
+                                                  metric_of(id), (int)id,
+                                                  summary->whole.provenance[PART_COMBINED][id]});
+        *totals[i].value = f.total;
+        if (totals[i].quality)
+            *totals[i].quality = f.quality;
+    }
+    struct memory_peak memory = summary_memory_peak(summary, UINT64_MAX);
+    s.memory_quality = (enum toll_quality)memory.quality;
+    if (memory.quality != QUALITY_UNKNOWN)
+        s.memory_peak_bytes = memory.bytes;
+    const struct toll_end *end = &summary->whole.end;
+    if (end->ended && !end->unknown && summary->target_count == 0)
+        s.exit_status = end->signaled ? 128 + end->status : end->status;
+    s.wall_seconds = (double)summary->elapsed_ns / 1e9;
+    return s;
+}
+
 int toll_tracker_summary(struct toll_tracker *t, struct toll_summary *ret)
 {
     int r = results_check(t, ret);
     if (r < 0)
         return r;
     struct summary judged;
-    struct toll_summary s = {.exit_status = -1};
-    struct toll_figure f;
-    const struct {
-        enum metric_id id;
-        double *value;
-        const double *from;
-        enum toll_quality *quality; /* or NULL */
-    } fields[] = {
-        {process_cpu_seconds, &s.cpu_seconds, &f.total, &s.cpu_quality},
-        {process_cpu_user_seconds, &s.cpu_user_seconds, &f.total, NULL},
-        {process_cpu_system_seconds, &s.cpu_system_seconds, &f.total, NULL},
-        {process_memory_rss_bytes, &s.memory_peak_bytes, &f.max, &s.memory_quality},
-        {process_io_read_bytes, &s.io_read_bytes, &f.total, NULL},
-        {process_io_written_bytes, &s.io_written_bytes, &f.total, &s.io_quality},
-        {process_processes_started_count, &s.processes_started, &f.total, NULL},
-    };
+    struct toll_summary s;
     background_lock(&t->background);
     r = judged_init(t, &judged);
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(fields); i++) {
-        enum metric_id id = fields[i].id;
-        f = results_figure(&(struct found_series){&judged.whole.series[PART_COMBINED][id],
-                                                  metric_of(id), (int)id,
-                                                  judged.whole.provenance[PART_COMBINED][id]});
-        *fields[i].value = *fields[i].from;
-        if (fields[i].quality)
-            *fields[i].quality = f.quality;
-    }
-    if (r == 0) {
-        const struct toll_end *end = &judged.whole.end;
-        if (end->ended && !end->unknown && judged.target_count == 0)
-            s.exit_status = end->signaled ? 128 + end->status : end->status;
-        s.wall_seconds = (double)judged.elapsed_ns / 1e9;
-    }
+    if (r == 0)
+        s = results_summarize(&judged);
     judged_done(t, &judged);
     background_unlock(&t->background);
     if (r == 0)
         sized_give(ret, &s, sizeof s);
+    return r;
+}
+
+int toll_gate_add(struct toll_gate *g, struct toll_tracker *t)
+{
+    int r = g ? lifetime_check_owner(t, NULL) : -EINVAL;
+    if (r < 0 || !t->started)
+        return r < 0 ? r : -EINVAL;
+    struct summary judged;
+    background_lock(&t->background);
+    r = judged_init(t, &judged);
+    if (r == 0)
+        r = study_gate_add(g, &judged);
+    judged_done(t, &judged);
+    background_unlock(&t->background);
     return r;
 }
 
@@ -449,10 +475,12 @@ int results_write(struct toll_tracker *t, const struct toll_output *like, struct
 {
     struct summary judged;
     int r = judged_init(t, &judged);
-    r = r < 0 ? err_set(e, r, "no memory for the summary")
+    r = r < 0 ? err_set(e, r, "cannot write the summary: out of memory")
               : sink_report(ret, like, &t->selection, &judged, e);
     judged_done(t, &judged);
-    return r == 0 && buf_failed(ret) ? err_set(e, -ENOMEM, "no memory for the summary") : r;
+    return r == 0 && buf_failed(ret)
+               ? err_set(e, -ENOMEM, "cannot write the summary: out of memory")
+               : r;
 }
 
 int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned flags, char **ret,
@@ -470,13 +498,13 @@ int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *out
     if (r == 0 && !ret)
         r = err_set_no_place(e);
     if (r == 0 && !output)
-        r = err_set(e, -EINVAL, "no format is given");
+        r = err_set(e, -EINVAL, "output is NULL (expected a format)");
     if (r == 0)
         r = sized_take(&like, sizeof like, output, "output", e);
     if (r < 0)
         return r;
     if (!t->started)
-        return err_set(e, -EINVAL, "nothing was measured yet");
+        return err_set(e, -EINVAL, "cannot write the summary: the tracker has not started");
     struct buf text = {0};
     background_lock(&t->background);
     r = results_write(t, &like, &text, e);
@@ -486,6 +514,24 @@ int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *out
     else
         *ret = text.data;
     return r;
+}
+
+int toll_repeats_add(struct toll_repeats *r, struct toll_tracker *t, const char *const *parameters,
+                     struct toll_error *e)
+{
+    struct summary judged;
+    int result = r ? lifetime_check_owner(t, e) : err_set(e, -EINVAL, "repeats is NULL");
+    if (result < 0)
+        return result;
+    if (!t->finished)
+        return err_set(e, -EINVAL, "cannot add the run: it is not finished");
+    background_lock(&t->background);
+    result = judged_init(t, &judged);
+    if (result == 0)
+        result = repeats_add(r, &judged, parameters);
+    judged_done(t, &judged);
+    background_unlock(&t->background);
+    return result < 0 ? err_set(e, result, "cannot add the run: out of memory") : 0;
 }
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
@@ -539,7 +585,10 @@ HAS_NO_TAIL_PADDING(toll_gauge, max_at_ns);
 HAS_NO_TAIL_PADDING(toll_energy, total_joules);
 HAS_NO_TAIL_PADDING(toll_mark, value);
 HAS_NO_TAIL_PADDING(toll_export, fd);
+HAS_NO_TAIL_PADDING(toll_recommend, columns);
+HAS_NO_TAIL_PADDING(toll_report, note_arg);
 HAS_NO_TAIL_PADDING(toll_comparison, note_arg);
+HAS_NO_TAIL_PADDING(toll_compare, note_arg);
 
 _Static_assert((int)TOLL_QUALITY_UNKNOWN == QUALITY_UNKNOWN &&
                    (int)TOLL_QUALITY_LOWER_BOUND == QUALITY_LOWER_BOUND &&
@@ -580,6 +629,27 @@ int toll_metric_find(const char *entity, const char *name)
 const struct toll_metric *toll_metric_at(size_t i)
 {
     return i < METRIC_COUNT ? &metric_of((enum metric_id)i)->facts : NULL;
+}
+
+size_t toll_number_text(double number, const char *unit, char *buf, size_t size)
+{
+    const struct metric *m = NULL; /* one with that unit, a gauge if there is one: it has parts */
+    for (unsigned id = 0; unit && id < METRIC_COUNT && (!m || m->kind != METRIC_GAUGE); id++)
+        if (strcmp(metric_of((enum metric_id)id)->facts.unit, unit) == 0)
+            m = metric_of((enum metric_id)id);
+    struct buf text = {0};
+    const double most = 1e18; /* whole numbers are shown digit by digit */
+    if (m && !isfinite(number)) {
+        buf_puts(&text, "unknown");
+    } else if (m) {
+        buf_puts(&text, number < 0 ? "-" : "");
+        if (number < 0)
+            number = -number;
+        human_number(&text, m, number < most ? number : most);
+    }
+    size_t length = buf_copy_out(&text, buf, size);
+    buf_done(&text);
+    return length;
 }
 
 const struct toll_format *toll_format_at(size_t i)
@@ -624,13 +694,13 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
     struct toll_output o;
     int r = lifetime_check_owner(t, e);
     if (r == 0 && !output)
-        r = err_set(e, -EINVAL, "no output is given");
+        r = err_set(e, -EINVAL, "output is NULL");
     if (r == 0)
         r = sized_take(&o, sizeof o, output, "output", e);
     if (r < 0)
         return r;
     if (t->used)
-        return err_set(e, -EINVAL, "outputs are added before the start");
+        return err_set(e, -EINVAL, "cannot add an output: the tracker has already started");
     return outputs_add(t, &o, e);
 }
 
@@ -638,7 +708,7 @@ int toll_tracker_count_gpus(struct toll_tracker *t, const char *gpus, struct tol
 {
     int r = lifetime_check_owner(t, e);
     if (r == 0 && t->used)
-        r = err_set(e, -EINVAL, "which GPUs count is said before the start");
+        r = err_set(e, -EINVAL, "cannot choose the GPUs to count: the tracker has already started");
     return r < 0 ? r : gpus_count(&t->gpus, gpus ? gpus : "all", e);
 }
 
@@ -647,9 +717,9 @@ int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const cha
 {
     int r = lifetime_check_owner(t, e);
     if (r == 0 && t->used)
-        r = err_set(e, -EINVAL, "a backup is asked for before the start");
+        r = err_set(e, -EINVAL, "cannot set the backup: the tracker has already started");
     if (r == 0 && (!path || !*path))
-        r = err_set(e, -EINVAL, "no file is named for the backup");
+        r = err_set(e, -EINVAL, "cannot set the backup: no file given");
     return r < 0 ? r : backup_set(t, path, layout ? layout : "gpu-tracker", e);
 }
 
@@ -663,7 +733,7 @@ int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *ta
     if (r < 0)
         return r;
     if (t->used)
-        return err_set(e, -EINVAL, "targets are added before the start");
+        return err_set(e, -EINVAL, "cannot add a target: the tracker has already started");
     return targets_add(&t->tracked, &asked, e);
 }
 
@@ -686,7 +756,7 @@ int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct to
 {
     int r = lifetime_check_owner(t, e);
     if (r == 0 && !directory)
-        r = err_set(e, -EINVAL, "no recorded run is named");
+        r = err_set(e, -EINVAL, "no recorded run given (expected a directory)");
     return r < 0 ? r : begin_replay(t, directory, e);
 }
 
@@ -788,7 +858,7 @@ int toll_run_command(char *const argv[], const struct toll_options *options,
                      struct toll_summary *ret, struct toll_error *e)
 {
     if (!argv || !argv[0])
-        return err_set(e, -EINVAL, "there is no command to run");
+        return err_set(e, -EINVAL, "no command given");
     int r = ret ? sized_check(ret, "summary", e) : err_set_no_place(e);
     if (r < 0)
         return r;

@@ -12,6 +12,9 @@
 int results_write(struct toll_tracker *t, const struct toll_output *like, struct buf *ret,
                   struct toll_error *e);
 
+/* What most programs want to know of a run that is judged. */
+struct toll_summary results_summarize(const struct summary *s);
+
 /* ==== Lifetime ================================================================================ */
 
 /* How a tracker comes to be, is finished, and goes. */

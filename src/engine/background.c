@@ -360,7 +360,7 @@ static void background_undo(struct background *b)
     b->is_on = false;
 }
 
-/* What waits is still told. */
+/* What waits is still delivered. */
 static void end_callback_thread(struct background *b)
 {
     frame_queue_end(&b->frames);
@@ -397,10 +397,10 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
 {
     struct background *b = &t->background;
     if (t->used || b->is_on)
-        return err_set(e, -EINVAL, "the tracker was used before");
+        return err_set(e, -EINVAL, "tracker was already started (create a new one)");
     int r = background_prepare(b, &t->options);
     if (r < 0)
-        return err_set(e, r, "cannot start to measure in the background: %s", strerror(-r));
+        return err_set(e, r, "cannot measure in the background: %s", strerror(-r));
     b->is_on = true;
     b->starter_id = (pid_t)syscall(SYS_gettid);
     for (size_t i = 0; i < t->outputs.count; i++)

@@ -27,7 +27,7 @@
 
 /* ==== Attach ================================================================================== */
 
-/* Now, in the unit in which the kernel tells when a process was started. In a container
+/* Now, in the unit of the kernel's start times of processes. In a container
  * /proc/uptime may be the container's, which the starts of processes are not. */
 static uint64_t ticks_since_boot(struct tracked *t)
 {
@@ -114,7 +114,7 @@ int attach(struct toll_tracker *t, struct toll_error *e)
     t->tracked.discovery.overlap = cgroups_overlap(&t->tracked);
     r = targets_open_books(&t->tracked, &t->summary);
     if (r < 0)
-        return err_set(e, r, "no memory for the targets");
+        return err_set(e, r, "cannot open the targets: out of memory");
     if (!t->replay)
         t->tracked.reader.no_children = !process_lists_children(&t->tracked.reader, getpid());
     t->tracked.discovery.start_ticks = ticks_since_boot(&t->tracked);
@@ -127,7 +127,7 @@ int attach(struct toll_tracker *t, struct toll_error *e)
     t->tracked.discovery.attaching = false;
     r = targets_check(&t->tracked, e);
     if (r == 0 && attach_describe(&t->tracked, &t->run) < 0)
-        r = err_set(e, -ENOMEM, "no memory for the targets");
+        r = err_set(e, -ENOMEM, "cannot open the targets: out of memory");
     if (t->tracked.target_count == 1 && target_has_main(t->tracked.whole))
         t->run.pid = t->tracked.whole->id;
     if (t->run.target_count == 1)
@@ -184,8 +184,7 @@ static int begin_prepare(struct toll_tracker *t, char *const argv[], struct toll
     if (r == 0)
         r = sysroot_open_proc(&t->tracked.root, e);
     if (r == 0 && t->tracked.target_count && sysroot_why_no_pids(&t->tracked.root))
-        r = err_set(e, -ENOENT,
-                    "processes cannot be looked up: %s (mount it with: mount -t proc proc /proc)",
+        r = err_set(e, -ENOENT, "cannot find processes: %s (try: mount -t proc proc /proc)",
                     sysroot_why_no_pids(&t->tracked.root));
     if (r < 0)
         return r;
@@ -199,7 +198,7 @@ static int begin_prepare(struct toll_tracker *t, char *const argv[], struct toll
         !t->tracked.is_probe) /* the machine alone does not end, and a thread has to be woken */
         r = wakeup_open(&t->wakeup, !argv && !t->tracked.target_count && !t->background.is_on);
     if (r < 0)
-        return err_set(e, r, "cannot prepare to measure: %s", strerror(-r));
+        return err_set(e, r, "cannot start measuring: %s", strerror(-r));
     return gpus_check(&t->gpus, &t->tracked, e);
 }
 
@@ -232,13 +231,13 @@ static void watch_child(void *arg, pid_t child)
     exits_open(arg, child);
 }
 
-/* The command is told where its marks go, and what its outputs have to tell it. */
+/* Environment of the command: where its marks go, and what its outputs add. */
 static int launch_informed(struct toll_tracker *t, char *const argv[], struct environment *more,
                            struct toll_launch *asked, struct toll_error *e)
 {
     marks_listen(&t->marks, &t->wakeup);
     if (t->marks.socket.fd >= 0)
-        mark_socket_tell(&t->marks.socket, more);
+        mark_socket_export(&t->marks.socket, more);
     char **environment = more->count ? environment_make(more) : NULL;
     gpus_hide_files(&t->gpus);
     bool watch = t->options.watch_exits && !t->options.no_children;
@@ -258,9 +257,10 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     if (r < 0)
         return r;
     if (t->tracked.target_count)
-        return err_set(e, -EINVAL, "a tracker with targets is attached, not launched");
+        return err_set(e, -EINVAL,
+                       "cannot launch a command: the tracker has targets (attach it instead)");
     if (t->used)
-        return err_set(e, -EINVAL, "the tracker was used before");
+        return err_set(e, -EINVAL, "tracker was already started (create a new one)");
     r = begin_prepare(t, argv, e);
     if (r < 0) {
         begin_undo(t);
@@ -275,7 +275,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     t->tracked.start_ns = clock_mono(NULL);
     t->run.start_real_ns = clock_real(NULL);
     r = targets_set_launched(&t->tracked, &t->summary) < 0
-            ? err_set(e, -ENOMEM, "no memory to measure")
+            ? err_set(e, -ENOMEM, "cannot start measuring: out of memory")
             : launch_informed(t, argv, &more, &asked, e);
     environment_done(&more);
     if (request && request->size >= offsetof(struct toll_launch, exec_errno) + sizeof(int))
@@ -298,21 +298,20 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
         wakeup_watch(&t->wakeup, t->tracked.launched.pidfd);
     targets_add_roots(&t->tracked);
     if (!t->tracked.members.count)
-        return err_set(e, -ENOMEM, "cannot begin to measure: no memory");
+        return err_set(e, -ENOMEM, "cannot start measuring: out of memory");
     begin_live(t);
     exits_begin(&t->exits, &t->tracked, &t->wakeup);
     if (sysroot_why_no_pids(&t->tracked.root))
         tracked_note(
             &t->tracked,
-            "%s: no process can be looked at, only what wait4 reports at the end is known, "
-            "and children that are discarded without a wait go unnoticed (mount it with: "
-            "mount -t proc proc /proc)",
+            "%s: processes cannot be sampled; only the totals of wait4 at the end are known, and "
+            "children that are not waited for are missed (try: mount -t proc proc /proc)",
             sysroot_why_no_pids(&t->tracked.root));
     outputs_send_events(&t->outputs, &t->tracked.events);
     return 0;
 }
 
-/* The program measures itself: what the tracker uses is told apart by its thread. */
+/* The program measures itself: what the tracker uses is known by its thread. */
 static int begin_with_own(struct toll_tracker *t, struct toll_error *e)
 {
     bool has_self = false;
@@ -325,8 +324,8 @@ static int begin_with_own(struct toll_tracker *t, struct toll_error *e)
                     t->tracked.targets[i].id == t->owner_pid;
     if (has_self && !t->tracked.discovery.with_tracker)
         return err_set(e, -EINVAL,
-                       "process %d is toll itself, which is not measured as a target; a program "
-                       "measures itself in the background, with toll_tracker_start",
+                       "process %d is toll itself and cannot be a target (a program measures "
+                       "itself with toll_tracker_start)",
                        (int)t->owner_pid);
     return 0;
 }
@@ -334,15 +333,16 @@ static int begin_with_own(struct toll_tracker *t, struct toll_error *e)
 int begin_attach(struct toll_tracker *t, struct toll_error *e)
 {
     if (t->used)
-        return err_set(e, -EINVAL, "the tracker was used before");
+        return err_set(e, -EINVAL, "tracker was already started (create a new one)");
     if (!t->tracked.target_count && !t->run.system)
-        return err_set(e, -EINVAL, "there is nothing to attach to: no target, and not the machine");
-    if (t->options.watch_exits)
-        return err_set(e, -EINVAL, "watch_exits is for a command that is launched");
-    if (t->options.timeout_ns)
         return err_set(e, -EINVAL,
-                       "a timeout is for a command that is launched: what runs already "
-                       "is never ended");
+                       "nothing to attach to (expected a target, or the option system)");
+    if (t->options.watch_exits)
+        return err_set(e, -EINVAL, "watch_exits works only with a launched command");
+    if (t->options.timeout_ns)
+        return err_set(
+            e, -EINVAL,
+            "timeout works only with a launched command (attached processes are never killed)");
     int r = begin_prepare(t, NULL, e);
     if (r == 0)
         r = begin_with_own(t, e);
@@ -367,14 +367,14 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
 int begin_replay(struct toll_tracker *t, const char *directory, struct toll_error *e)
 {
     if (t->used)
-        return err_set(e, -EINVAL, "the tracker was used before");
+        return err_set(e, -EINVAL, "tracker was already started (create a new one)");
     t->used = true;
     t->tracked.reaper.peak_is_exact = true;
     t->tracked.discovery.tracker_pid = 0;
     if (process_reader_init(&t->tracked.reader, &t->tracked.root, selection_wanted(&t->selection)) <
         0)
-        return err_set(e, -ENOMEM, "no memory for a replay");
-    t->run.own_pid = 0; /* unless the script tells them */
+        return err_set(e, -ENOMEM, "cannot replay: out of memory");
+    t->run.own_pid = 0; /* unless the script has them */
     t->run.online_cpus = 0;
     t->run.job = (struct batch_job){0};
     t->run.rank[0] = '\0';

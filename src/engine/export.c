@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/io/output_file.h"
 #include "base/memory.h"
+#include "engine/api.h"
 #include "engine/outputs.h"
 #include "record/reader.h"
 #include "sink/sink.h"
@@ -23,8 +24,8 @@ int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
 {
     struct toll_sent sent = {.size = sizeof sent};
     if (!spool || !*spool)
-        return err_set(e, -EINVAL, "there is no file to send");
-    int r = ret ? sized_check(ret, "what was sent", e) : 0;
+        return err_set(e, -EINVAL, "no spool file given");
+    int r = ret ? sized_check(ret, "result", e) : 0;
     if (r < 0)
         return r;
     r = spool_send(spool, destination, &sent, e);
@@ -37,7 +38,7 @@ int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
 
 /* toll_record_runs: what runs there are in a record. */
 
-static void runs_describe(struct toll_run *ret, struct toll_end *end,
+static void runs_describe(struct toll_run *ret, struct toll_end *end, struct toll_summary *used,
                           const struct record_item *item)
 {
     static const char *const none[] = {NULL};
@@ -54,6 +55,9 @@ static void runs_describe(struct toll_run *ret, struct toll_end *end,
     end->elapsed_ns = item->summary->elapsed_ns;
     ret->end = end;
     ret->cut_short = item->cut_short || (end->unknown && !end->ended);
+    ret->may_be_running = item->may_be_running;
+    *used = results_summarize(item->summary);
+    ret->summary = used;
 }
 
 int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_run *run),
@@ -62,9 +66,10 @@ int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_
     struct record_reader *reader = NULL;
     struct toll_run one = {0};
     struct toll_end end;
+    struct toll_summary used;
     struct record_item item;
     if (!path || !run)
-        return err_set(e, -EINVAL, path ? "no function takes the runs" : "no record is named");
+        return err_set(e, -EINVAL, path ? "run is NULL (expected a callback)" : "no record given");
     int r = record_reader_open(&reader, path, e);
     while (r == 0 && (r = record_reader_next(reader, &item, e)) > 0) {
         r = 0;
@@ -77,14 +82,14 @@ int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_
             continue;
         const char **targets = calloc(item.run->target_count + 1, sizeof *targets);
         if (!targets) {
-            r = err_set(e, -ENOMEM, "no memory to read a record");
+            r = err_set(e, -ENOMEM, "cannot read the record: out of memory");
             break;
         }
         for (size_t i = 0; i < item.run->target_count; i++) {
             const struct run_target *t = &item.run->targets[i];
             targets[i] = t->what ? t->what : t->name;
         }
-        runs_describe(&one, &end, &item);
+        runs_describe(&one, &end, &used, &item);
         one.attached_to = targets;
         run(arg, &one);
         free(targets);
@@ -136,13 +141,15 @@ static int export_check_place(const char *record, const struct sink_kind *kind, 
     const char *behind = sink_options_start(kind, place);
     CLEANUP_FREE char *path = strndup(place, behind ? (size_t)(behind - place) : strlen(place));
     if (!path)
-        return err_set(e, -ENOMEM, "no memory for the outputs");
+        return err_set(e, -ENOMEM, "cannot open the outputs: out of memory");
     struct stat x, y;
     bool is_record = record && stat(record, &x) == 0 && stat(path, &y) == 0 &&
                      x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-    return is_record ? err_set(e, -EINVAL,
-                               "'%s' is the record itself: name another file to write to", path)
-                     : 0;
+    return is_record
+               ? err_set(e, -EINVAL,
+                         "cannot write to '%s': it is the record being read (choose another file)",
+                         path)
+               : 0;
 }
 
 static bool export_is_locked(const char *path)
@@ -164,7 +171,7 @@ static int export_open_place(struct place *p, const char *record, struct toll_er
         return r;
     p->name = strdup(path);
     if (!p->name)
-        return err_set(e, -ENOMEM, "no memory for the outputs");
+        return err_set(e, -ENOMEM, "cannot open the outputs: out of memory");
     if (!p->output.destination)
         return 0;
     r = export_check_place(record, kind, path, e);
@@ -172,10 +179,10 @@ static int export_open_place(struct place *p, const char *record, struct toll_er
         return r;
     if (kind->open) {
         p->output.destination = p->destination = strdup(p->output.destination);
-        return p->destination ? 0 : err_set(e, -ENOMEM, "no memory for the outputs");
+        return p->destination ? 0 : err_set(e, -ENOMEM, "cannot open the outputs: out of memory");
     }
     if (export_is_locked(path))
-        return err_set(e, -EBUSY, "'%s' is being written by another toll", path);
+        return err_set(e, -EBUSY, "cannot write to '%s': in use by another toll process", path);
     r = replacement_open(&p->file, path, 0, e);
     p->output.format = kind->format.name;
     p->output.destination = NULL;
@@ -187,7 +194,7 @@ static int export_add_output(void *export, const struct toll_output *o, struct t
 {
     struct export *x = export;
     if (!ARRAY_RESERVE(x->places, x->place_capacity, x->place_count + 1))
-        return err_set(e, -ENOMEM, "no memory for the outputs");
+        return err_set(e, -ENOMEM, "cannot open the outputs: out of memory");
     struct place *p = &x->places[x->place_count++];
     *p = (struct place){.file = REPLACEMENT_CLOSED, .output = *o};
     return export_open_place(p, x->asked.record, e);
@@ -198,7 +205,7 @@ static int export_open_places(struct export *x, struct toll_error *e)
     const struct toll_output *const *asked = x->asked.outputs;
     int r = 0;
     if (!asked || !asked[0])
-        return err_set(e, -EINVAL, "there is no output to write the record to");
+        return err_set(e, -EINVAL, "no output given (expected at least one)");
     for (; r == 0 && *asked; asked++) {
         struct toll_output o;
         r = sized_take(&o, sizeof o, *asked, "output", e);
@@ -221,7 +228,7 @@ static void export_close_places(struct export *x)
     free(x->places);
 }
 
-/* The others go on without it. The first is what the caller is told, the rest are notes. */
+/* The others go on without it. The caller gets the first error, the rest are notes. */
 static void export_fail(struct export *x, struct place *p, int error, const struct toll_error *why)
 {
     p->has_failed = true;
@@ -284,9 +291,9 @@ static int export_begin_run(struct place *p, const struct selection *selection,
     bool is_file = p->file.fd >= 0 || p->destination; /* on stdout one may follow the other */
     if (p->has_run && is_file && sink_holds_one_run(p->sink))
         return err_set(e, -EINVAL,
-                       "%s holds one run, and the record has several: choose one for '%s', such as "
-                       "--run 1",
-                       p->sink->kind->format.name, p->name);
+                       "cannot write to '%s': %s holds one run, the record has several (choose "
+                       "one, such as --run 1)",
+                       p->name, p->sink->kind->format.name);
     p->has_run = true;
     p->sink->follows = p->chunks > 0;
     sink_take_file(p->sink, p->name);
@@ -306,9 +313,9 @@ static int export_end_run(const struct export *x, struct place *p, struct toll_e
     }
     p->chunks += p->sink->chunks;
     if (r < 0)
-        err_set(e, r, "%llu of %llu samples went to '%s'%s%s",
+        err_set(e, r, "%s: %llu of %llu samples delivered%s%s", p->sink->name,
                 (unsigned long long)came_of_it.delivered, (unsigned long long)came_of_it.samples,
-                p->sink->name, *came_of_it.why ? ": " : "", came_of_it.why);
+                *came_of_it.why ? ": " : "", came_of_it.why);
     else if (came_of_it.has_kept)
         export_note(x, came_of_it.why);
     sink_close(p->sink, false);
@@ -357,8 +364,7 @@ static void export_note_run(const struct export *x, const struct record_item *it
     if (!*unknown)
         return;
     snprintf(sentence, sizeof sentence,
-             "the record has '%s', which toll %s does not know: it is left out", unknown,
-             TOLL_VERSION);
+             "the record has '%s', which is unknown to toll %s and ignored", unknown, TOLL_VERSION);
     export_note(x, sentence);
 }
 
@@ -378,7 +384,7 @@ static int export_read_all(struct export *x, struct toll_error *e)
             export_note_run(x, &item);
     }
     if (r == 0 && x->asked.run && !x->found && !x->failure)
-        return err_set(e, -ENOENT, "there is no run %llu in the record: it has %llu",
+        return err_set(e, -ENOENT, "no run %llu in the record (it has %llu)",
                        (unsigned long long)x->asked.run, (unsigned long long)x->runs);
     return r;
 }
@@ -394,7 +400,7 @@ static int export_open_record(struct export *x, struct toll_error *e)
     if (r == 0)
         record_reader_show(x->reader, x->asked.show_secrets, !x->asked.no_args);
     if (r == 0 && x->asked.metrics && record_reader_narrow(x->reader, x->asked.metrics) < 0)
-        r = err_set(e, -ENOMEM, "no memory to read a record");
+        r = err_set(e, -ENOMEM, "cannot read the record: out of memory");
     return r;
 }
 
@@ -402,7 +408,7 @@ int toll_record_export(const struct toll_export *asked, struct toll_error *e)
 {
     struct export x = {0};
     if (!asked)
-        return err_set(e, -EINVAL, "there is no record to export");
+        return err_set(e, -EINVAL, "export is NULL");
     int r = sized_take(&x.asked, sizeof x.asked, asked, "export", e);
     if (r == 0)
         r = selection_parse(&x.selection, x.asked.metrics, e);

@@ -82,8 +82,9 @@ static void judge_slow(struct target_summary *s, const struct target *g, enum pa
         once->quality = QUALITY_LOWER_BOUND;
 }
 
-/* Samples were skipped: most of what was seen is no less than what was, and may be much less. */
-static void judge_pauses(struct target_summary *s, const struct ledger *l)
+/* Samples were skipped, or there was time for hardly any: the most that was seen may be much less
+ * than what there was. */
+static void judge_few_samples(struct target_summary *s, const struct ledger *l)
 {
     uint64_t gauges = l->folds[FOLD_SUM] | l->folds[FOLD_ONCE] | BIT(process_processes_count);
     for (unsigned part = 0; part < PARTS; part++)
@@ -111,7 +112,7 @@ static void quality_judge_target(const struct toll_tracker *t, const struct targ
             struct provenance v = quality_pick(sources, count, id, &value);
             bool difference = part == PART_DESCENDANTS && v.quality != QUALITY_UNKNOWN &&
                               metric_of(id)->kind == METRIC_COUNTER;
-            /* What nothing tells when a process is reaped was read of each by itself. */
+            /* What is not known when a process is reaped was read of each by itself. */
             bool of_others = metric_of(id)->fold != FOLD_CONSERVED &&
                              !row_has(&g->ledger.reaped, id);
             if (difference)
@@ -136,8 +137,9 @@ static void quality_judge_target(const struct toll_tracker *t, const struct targ
             s->partial[part] &= ~BIT(id);
         }
     }
-    if (t->schedule.pauses)
-        judge_pauses(s, &g->ledger);
+    bool is_short = t->run.command && t->frame.elapsed_ns < SUMMARY_SHORTEST_FOR_MEMORY_NS;
+    if (t->schedule.pauses || is_short)
+        judge_few_samples(s, &g->ledger);
 }
 
 /* All processes together once had at least what the largest of them had: for a short job the
@@ -150,6 +152,9 @@ static void raise_peak(struct target_summary *s)
         return;
     series_at_least(&series[process_memory_rss_bytes],
                     (double)series[process_memory_peak_bytes].last.u);
+    if (series[process_memory_rss_bytes].max_at_ns == SERIES_TIME_UNKNOWN) /* nor is theirs known */
+        s->series[PART_MAIN][process_memory_rss_bytes].at_peak_ns =
+            s->series[PART_DESCENDANTS][process_memory_rss_bytes].at_peak_ns = 0;
     if (provenance[process_memory_rss_bytes].quality == QUALITY_UNKNOWN)
         provenance[process_memory_rss_bytes] = (struct provenance){
             QUALITY_LOWER_BOUND, provenance[process_memory_peak_bytes].source};
@@ -158,6 +163,8 @@ static void raise_peak(struct target_summary *s)
         if (of[process_memory_distinct_bytes].observed_ns &&
             of[process_memory_peak_bytes].observed_ns)
             series_at_least(&of[process_memory_distinct_bytes], of[process_memory_peak_bytes].max);
+        if (series[process_memory_distinct_bytes].max_at_ns == SERIES_TIME_UNKNOWN)
+            of[process_memory_distinct_bytes].at_peak_ns = 0;
     }
 }
 
@@ -222,34 +229,29 @@ static void list_survivors(const struct tracked *t, struct summary *s)
 static void note_what_is_missing(struct toll_tracker *t)
 {
     const struct ledger *l = &t->tracked.whole->ledger;
-    bool reaps = is_launched(&t->tracked);
-    if (l->denied[PART_COMBINED] & t->tracked.reader.wanted & BIT(process_storage_read_bytes))
-        tracked_note(&t->tracked,
-                     reaps ? "the I/O of a process of another user could not be read; it counts "
-                             "once the process is reaped"
-                           : "the I/O of a process of another user could not be read");
+    bool is_denied = l->denied[PART_COMBINED] & t->tracked.reader.wanted &
+                     BIT(process_storage_read_bytes);
+    if (is_denied && !t->tracked.io_denial_noted)
+        tracked_note(&t->tracked, "cannot read the I/O of a process of another user; it is counted "
+                                  "once the process is reaped");
     bool lacks_pss = t->summary.whole.denied[PART_COMBINED] & t->tracked.reader.wanted &
                      BIT(process_memory_pss_bytes);
     if (lacks_pss && !t->tracked.reader.own_was_shared)
-        tracked_note(
-            &t->tracked,
-            "a process of another user does not show all: what is said of PSS, USS and open "
-            "files may leave it out");
+        tracked_note(&t->tracked, "cannot read all figures of a process of another user; PSS, USS "
+                                  "and open files may not include it");
     uint64_t tenths = t->schedule.longest_ns / (NS_PER_SECOND / 10);
     if (t->schedule.pauses)
+        tracked_note(&t->tracked,
+                     "samples were skipped for up to %llu.%llu s at a time (slow sample, busy CPU "
+                     "or sampling budget); peaks are lower bounds",
+                     (unsigned long long)tenths / 10, (unsigned long long)tenths % 10);
+    if (quality_has_hidden(&t->tracked))
         tracked_note(
             &t->tracked,
-            "samples were skipped, for up to %llu.%llu s at a time: a sample took long, or "
-            "had to wait for the CPU or for its budget; peaks are lower bounds",
-            (unsigned long long)tenths / 10, (unsigned long long)tenths % 10);
-    if (quality_has_hidden(&t->tracked))
-        tracked_note(&t->tracked,
-                     "a process of the job still runs and could not be seen: it is missing in "
-                     "the totals");
+            "a process of the job is still running but not visible; totals do not include it");
     if (l->ignoring && !l->losing)
         tracked_note(&t->tracked,
-                     "a process of the job ignores SIGCHLD: children that nobody waits for may "
-                     "be missing in the totals");
+                     "a process of the job ignores SIGCHLD; totals may not include its children");
 }
 
 /* Of a group or a user, what a member inherits from children that nobody saw may be of others. */
@@ -262,8 +264,8 @@ static void note_unseen_children(struct tracked *t)
         if ((m->targets & t->discovery.rule_bits) && m->was_seen &&
             inherited > m->vanished_ns + 3 * t->reader.ns_per_tick) {
             tracked_note(t,
-                         "process %d (%s) waited for children that lived too short to be seen: "
-                         "what they used counts with it, whatever group or user they were of",
+                         "process %d (%s) waited for children too short-lived to be seen; their "
+                         "usage counts with it, whatever their group or user",
                          (int)m->process.entity.pid, m->process.entity.name);
             return; /* once is enough */
         }
@@ -272,8 +274,8 @@ static void note_unseen_children(struct tracked *t)
 
 enum { STATUS_TRIES = 20, STATUS_STEP_US = 5000 };
 
-/* The kernel tells how a process ended only after its parent has reaped it, which most do at once.
- * One that is gone without a word comes from a kernel that does not tell. */
+/* The kernel reports how a process ended only after its parent has reaped it, which most do at
+ * once. A missing status means that the kernel does not report it. */
 static void wait_for_status(struct target *g, bool is_live)
 {
     asked_how_it_ended(g);

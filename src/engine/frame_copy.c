@@ -217,13 +217,7 @@ size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf
         column_lead(&text, r->kind, r->part, name_in_columns(r));
         buf_puts(&text, metric);
     }
-    size_t length = text.length;
-    if (buf && size) {
-        size_t kept = length < size ? length : size - 1;
-        if (kept)
-            memcpy(buf, text.data, kept);
-        buf[kept] = '\0';
-    }
+    size_t length = buf_copy_out(&text, buf, size);
     buf_done(&text);
     return length;
 }

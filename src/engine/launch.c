@@ -188,17 +188,19 @@ int launch(struct launched *ret, char *const argv[], char *const environment[],
            struct toll_launch *options, const struct launch_hook *hook, struct toll_error *e)
 {
     if (!argv || !argv[0] || !*argv[0])
-        return err_set(e, -EINVAL, "there is no command to run");
+        return err_set(e, -EINVAL, "no command given");
     struct sigaction child = {0};
     if (sigaction(SIGCHLD, NULL, &child) == 0 &&
         (child.sa_handler == SIG_IGN || (child.sa_flags & SA_NOCLDWAIT)))
-        return err_set(e, -EINVAL, "this program ignores SIGCHLD: no child can be waited for");
+        return err_set(
+            e, -EINVAL,
+            "cannot run a command: this program ignores SIGCHLD, so it cannot wait for children");
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return err_set(e, -errno, "cannot become a subreaper: %s", strerror(errno));
     struct message *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
-        return err_set(e, -errno, "no memory to start a process: %s", strerror(errno));
+        return err_set(e, -errno, "cannot start a process: %s", strerror(errno));
     pid_t pid = launch_start(argv, environment ? environment : environ, options, hook, shared);
     int exec_errno = shared->exec_errno;
     munmap(shared, sizeof *shared);

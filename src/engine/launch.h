@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Starting the command, so that it cannot tell the difference. */
+ * Starting the command, so that it notices no difference. */
 #pragma once
 
 #include "toll.h"

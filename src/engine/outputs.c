@@ -18,7 +18,7 @@
 
 /* ==== Outputs ================================================================================= */
 
-#define SHORT_WAIT_NS (300 * NS_PER_MS) /* nobody needs to be told of */
+#define SHORT_WAIT_NS (300 * NS_PER_MS) /* not worth a note */
 #define LOOK_NS       (50 * NS_PER_MS)  /* whether it is still waited for */
 
 /* Tells the caller; in the background on a thread of the program's. */
@@ -79,7 +79,7 @@ static void outputs_check(struct outputs *o, struct sink *s, int result)
         return;
     s->is_failure_noted = true;
     char sentence[512];
-    snprintf(sentence, sizeof sentence, "cannot write to '%s': %s; the job goes on", s->name,
+    snprintf(sentence, sizeof sentence, "cannot write to '%s': %s; the job continues", s->name,
              sink_failure(s));
     outputs_call(o, sentence);
     outputs_record(o, outputs_elapsed_ns(o), sentence);
@@ -124,7 +124,7 @@ void outputs_begin(struct outputs *o, const struct run *run)
         struct sink *s = o->sinks[i];
         outputs_check(o, s, s->failure);
         if (*s->notice)
-            tracked_note(o->tracked, "%s %s", s->kind->format.name, s->notice);
+            tracked_note(o->tracked, "%s: %s", s->kind->format.name, s->notice);
         outputs_send_events(o, events);
     }
 }
@@ -138,19 +138,19 @@ void outputs_frame(struct outputs *o, const struct frame *f)
         char why[256], sentence[512];
         if (!sink_take_report(o->sinks[i], why, sizeof why))
             continue;
-        snprintf(sentence, sizeof sentence, "%s: %s; the job goes on", o->sinks[i]->name, why);
+        snprintf(sentence, sizeof sentence, "%s: %s; the job continues", o->sinks[i]->name, why);
         outputs_call(o, sentence);
         outputs_record(o, outputs_elapsed_ns(o), sentence);
     }
 }
 
-void outputs_mark(struct outputs *o, const struct told_mark *m)
+void outputs_mark(struct outputs *o, const struct run_mark *m)
 {
     for (size_t i = 0; i < o->count; i++)
         outputs_check(o, o->sinks[i], sink_mark(o->sinks[i], m));
 }
 
-static void tell_of_waits(struct outputs *o)
+static void outputs_note_waits(struct outputs *o)
 {
     char sentence[NOTE_BYTES];
     uint64_t soon = clock_mono(NULL) + SHORT_WAIT_NS;
@@ -158,7 +158,7 @@ static void tell_of_waits(struct outputs *o)
         struct sink *s = o->sinks[i];
         if (!s->sender || s->grace_ns <= SHORT_WAIT_NS || sender_wait_until(s->sender, soon))
             continue;
-        snprintf(sentence, sizeof sentence, "%s: waiting for what is left, %.3g s at most", s->name,
+        snprintf(sentence, sizeof sentence, "%s: sending the rest, for up to %.3g s", s->name,
                  (double)s->grace_ns / NS_PER_SECOND);
         outputs_call_ending(o, false, sentence);
     }
@@ -181,7 +181,7 @@ static void wait_for_senders(struct outputs *o)
 
 static void add_samples(struct buf *b, uint64_t count, uint64_t of, const char *what)
 {
-    buf_printf(b, "%s%llu of %llu samples are %s", b->length ? ", " : "", (unsigned long long)count,
+    buf_printf(b, "%s%llu of %llu samples %s", b->length ? ", " : "", (unsigned long long)count,
                (unsigned long long)of, what);
 }
 
@@ -195,12 +195,12 @@ static void outputs_call_lost(struct outputs *o, const struct output_summary *of
     if (of->dropped)
         add_samples(&what, of->dropped, of->samples, "lost");
     if (of->kept)
-        add_samples(&what, of->kept, of->samples, "put aside");
+        add_samples(&what, of->kept, of->samples, "kept to send later");
     else if (of->has_kept)
-        buf_printf(&what, "%sthe end is put aside", what.length ? ", " : "");
+        buf_printf(&what, "%sthe end kept to send later", what.length ? ", " : "");
     snprintf(sentence, sizeof sentence, "%s: %s%s%s", of->name,
-             what.length && !buf_failed(&what) ? what.data : "not everything arrived",
-             *of->why ? ": " : "", of->why);
+             what.length && !buf_failed(&what) ? what.data : "incomplete", *of->why ? ": " : "",
+             of->why);
     buf_done(&what);
     outputs_call_ending(o, true, sentence);
 }
@@ -219,7 +219,7 @@ static void end_senders(struct outputs *o)
     }
     if (!has_any)
         return;
-    tell_of_waits(o);
+    outputs_note_waits(o);
     wait_for_senders(o);
 }
 
@@ -267,8 +267,8 @@ static void wait_for_reader(struct outputs *o, struct sink *s, uint64_t stall_ns
             usleep(1000); /* there may be room, and still no turn for us */
         if (!is_waiting && now - start > SHORT_WAIT_NS) {
             char sentence[NOTE_BYTES];
-            snprintf(sentence, sizeof sentence, "%s: waiting for what is left to be read, %.3g s",
-                     s->name, (double)stall_ns / NS_PER_SECOND);
+            snprintf(sentence, sizeof sentence, "%s: waiting %.3g s for its reader", s->name,
+                     (double)stall_ns / NS_PER_SECOND);
             outputs_call_ending(o, false, sentence);
             is_waiting = true;
         }
@@ -292,10 +292,9 @@ int outputs_summary(struct outputs *o)
                                 s->name, (unsigned long long)s->missing,
                                 (unsigned long long)s->samples);
         else if (s->dropped)
-            outputs_note_failed(o, "%llu of %llu pieces for '%s' could not be written: %s",
-                                (unsigned long long)s->dropped,
-                                (unsigned long long)(s->dropped + s->chunks), s->name,
-                                sink_failure(s));
+            outputs_note_failed(
+                o, "cannot write %llu of %llu parts of '%s': %s", (unsigned long long)s->dropped,
+                (unsigned long long)(s->dropped + s->chunks), s->name, sink_failure(s));
         else if (s->failure && s->way == OUTPUT_SCRAPED) { /* a note has said so at the beginning */
             char sentence[NOTE_BYTES];
             snprintf(sentence, sizeof sentence, "%s: nothing was served: %s", s->name,
@@ -310,7 +309,7 @@ int outputs_summary(struct outputs *o)
         bool is_stream = s->kind->frame;
         wait_for_reader(o, s, is_stream ? SAMPLES_STALL_NS : SUMMARY_STALL_NS,
                         is_stream ? SAMPLES_GRACE_NS : UINT64_MAX);
-        if ((r < 0 || s->dropped) && was_whole) /* for those that come after it to tell */
+        if ((r < 0 || s->dropped) && was_whole) /* reported by the outputs after it */
             outputs_note_failed(o, "cannot write to '%s': %s", s->name, sink_failure(s));
         if (!first)
             first = s->failure;
@@ -422,7 +421,7 @@ void backup_write(struct toll_tracker *t)
     if (t->frame.mono_ns) /* the one of the beginning has nothing in it yet */
         b->due_ns = t->frame.mono_ns + EVERY_NS;
     if (r < 0)
-        tracked_note(&t->tracked, "cannot write the backup '%s': %s; the job goes on", b->path,
+        tracked_note(&t->tracked, "cannot write the backup '%s': %s; the job continues", b->path,
                      strerror(-r));
 }
 
@@ -449,9 +448,9 @@ static int outputs_add_one(void *tracker, const struct toll_output *asked, struc
     struct sink *s;
     for (size_t i = 0; asked->destination && i < o->count; i++)
         if (sink_writes_to(o->sinks[i], asked->destination))
-            return err_set(e, -EINVAL, "'%s' is given twice", asked->destination);
+            return err_set(e, -EINVAL, "output '%s' is given twice", asked->destination);
     if (!ARRAY_GROW(o->sinks, o->count))
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     int r = sink_open(&s, asked, &t->selection, e);
     if (r < 0)
         return r;
@@ -476,13 +475,12 @@ int outputs_each_file(const struct toll_output *o,
         return r;
     const struct layout *d = choice.layout;
     if (!d->tables[0].file)
-        r = err_set(e, -EINVAL,
-                    "'%s' is a directory, and the dialect %s has no files of several names; it "
-                    "takes a file",
-                    o->destination, d->facts.name);
+        r = err_set(
+            e, -EINVAL,
+            "'%s' is a directory, but layout %s writes a single file (expected a file name)",
+            o->destination, d->facts.name);
     else if (mkdir(o->destination, 0777) < 0 && errno != EEXIST)
-        r = err_set(e, -errno, "cannot make the directory '%s': %s", o->destination,
-                    strerror(errno));
+        r = err_set(e, -errno, "cannot create directory '%s': %s", o->destination, strerror(errno));
     for (size_t i = 0; r == 0 && i < d->table_count; i++) {
         struct buf path = {0};
         struct toll_output one = *o;
@@ -490,7 +488,8 @@ int outputs_each_file(const struct toll_output *o,
                    d->tables[i].file);
         one.destination = path.data;
         one.format = d->tables[i].format;
-        r = buf_failed(&path) ? err_set(e, -ENOMEM, "no memory for an output") : add(arg, &one, e);
+        r = buf_failed(&path) ? err_set(e, -ENOMEM, "cannot open the output: out of memory")
+                              : add(arg, &one, e);
         buf_done(&path);
     }
     layout_choice_done(&choice);

@@ -34,7 +34,7 @@ void outputs_begin(struct outputs *o, const struct run *run);
 /* Hands out and clears the notes and process ends that were queued. */
 void outputs_send_events(struct outputs *o, struct events *events);
 void outputs_frame(struct outputs *o, const struct frame *f);
-void outputs_mark(struct outputs *o, const struct told_mark *m);
+void outputs_mark(struct outputs *o, const struct run_mark *m);
 
 /* 0, or the first failure. Waits for disks and servers: without the lock of a tracker in the
  * background. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Single looks: a tracker that takes a sample when it is told to and writes nothing. The calling
+ * Single samples: a tracker that takes a sample on request and writes nothing. The calling
  * process itself is read by calls, without a tracker. */
 #include "base/err.h"
 #include "base/io/file.h"
@@ -51,7 +51,7 @@ static int probe_take_options(struct toll_options *ret, const struct toll_option
     return 0;
 }
 
-/* What calls tell of the calling process is most of what there is; the rest is not worth files
+/* Calls give most figures of the calling process; the rest is not worth files
  * unless it was asked for by name. */
 static bool is_by_calls(const struct toll_probe *p, const struct toll_target *target,
                         const struct toll_options *o)
@@ -94,7 +94,7 @@ int toll_probe_new(struct toll_probe **ret, const struct toll_target *target,
         return r;
     struct toll_probe *p = calloc(1, sizeof *p);
     if (!p)
-        return err_set(e, -ENOMEM, "no memory for a probe");
+        return err_set(e, -ENOMEM, "cannot create a probe: out of memory");
     r = selection_parse(&p->selection, o.metrics, e);
     if (r == 0 && is_by_calls(p, target, &o))
         own_figures_open(&p->own);
@@ -160,5 +160,5 @@ int toll_snapshot(struct toll_frame **ret, const struct toll_target *target,
         return r;
     r = toll_probe_read(p, ret);
     toll_probe_free(p);
-    return r < 0 ? err_set(e, r, "cannot look: %s", strerror(-r)) : 0;
+    return r < 0 ? err_set(e, r, "cannot read the figures: %s", strerror(-r)) : 0;
 }

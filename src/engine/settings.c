@@ -68,7 +68,7 @@ static int take_user(struct target *g, struct toll_error *e)
     }
     const struct passwd *user = getpwnam(g->text);
     if (!user)
-        return err_set(e, -EINVAL, "there is no user '%s'; it takes a name or a number", g->text);
+        return err_set(e, -EINVAL, "unknown user '%s' (expected a name or a number)", g->text);
     g->user = user->pw_uid;
     return 0;
 }
@@ -76,16 +76,15 @@ static int take_user(struct target *g, struct toll_error *e)
 static int take_regex(struct target *g, struct toll_error *e)
 {
     if (!*g->text)
-        return err_set(e, -EINVAL,
-                       "the regular expression to match is empty: it would match "
-                       "every process");
+        return err_set(e, -EINVAL, "empty regular expression (it would match every process)");
     int r = regcomp(&g->regex, g->text, REG_EXTENDED | REG_NOSUB);
     if (r == REG_ESPACE)
-        return err_set(e, -ENOMEM, "no memory for the regular expression '%s'", g->text);
+        return err_set(e, -ENOMEM, "cannot compile regular expression '%s': out of memory",
+                       g->text);
     if (r) {
         char why[128];
         regerror(r, &g->regex, why, sizeof why);
-        return err_set(e, -EINVAL, "'%s' is not an extended regular expression: %s", g->text, why);
+        return err_set(e, -EINVAL, "invalid regular expression '%s': %s", g->text, why);
     }
     g->has_regex = true;
     return 0;
@@ -97,14 +96,14 @@ int asked_take(struct tracked *t, struct target *g, const struct toll_target *as
     g->kind = asked->kind;
     g->id = asked->id || asked->kind != TOLL_TARGET_PROCESS ? asked->id : getpid();
     if ((unsigned)asked->kind > TOLL_TARGET_USER)
-        return err_set(e, -EINVAL, "the kind of the target is %d, which is none of TOLL_TARGET_…",
+        return err_set(e, -EINVAL, "invalid kind of target %d (expected one of TOLL_TARGET_…)",
                        (int)asked->kind);
     if (has_text(asked->kind) && !asked->text)
-        return err_set(e, -EINVAL, "the target says neither whom nor what to measure");
+        return err_set(e, -EINVAL, "target without text (expected a pattern, a cgroup or a user)");
     if (asked->text && !(g->text = strdup(asked->text)))
-        return err_set(e, -ENOMEM, "no memory for a target");
+        return err_set(e, -ENOMEM, "cannot add a target: out of memory");
     if (asked_take_name(t, g, asked->name) < 0)
-        return err_set(e, -ENOMEM, "no memory for a target");
+        return err_set(e, -ENOMEM, "cannot add a target: out of memory");
     switch (g->kind) {
     case TOLL_TARGET_USER: return take_user(g, e);
     case TOLL_TARGET_MATCH: return take_regex(g, e);
@@ -112,21 +111,20 @@ int asked_take(struct tracked *t, struct target *g, const struct toll_target *as
     default: break;
     }
     return g->id > 0 ? 0
-                     : err_set(e, -EINVAL, "%d is not the number of a %s; they count from 1",
-                               (int)g->id, kind_word(g->kind));
+                     : err_set(e, -EINVAL, "invalid %s %d (expected a number from 1)",
+                               kind_word(g->kind), (int)g->id);
 }
 
 static int no_process(const struct tracked *t, pid_t pid, struct toll_error *e)
 {
     const struct member *m = members_find(&t->members, pid);
     if (m && m->was_seen && !m->process.is_hidden)
-        return err_set(e, -ESRCH,
-                       "process %d (%s) has ended already: only its parent has not asked how",
-                       (int)pid, m->process.entity.name);
+        return err_set(e, -ESRCH, "process %d (%s) has already ended (zombie)", (int)pid,
+                       m->process.entity.name);
     if (t->discovery.unread < 0)
-        return err_set(e, t->discovery.unread, "process %d cannot be read: %s", (int)pid,
+        return err_set(e, t->discovery.unread, "cannot read process %d: %s", (int)pid,
                        strerror(-t->discovery.unread));
-    return err_set(e, -ESRCH, "there is no process %d, or this user may not see it", (int)pid);
+    return err_set(e, -ESRCH, "no process %d (not running, or hidden from this user)", (int)pid);
 }
 
 int asked_nobody(const struct tracked *t, const struct target *g, struct toll_error *e)
@@ -134,17 +132,17 @@ int asked_nobody(const struct tracked *t, const struct target *g, struct toll_er
     switch (g->kind) {
     case TOLL_TARGET_PROCESS: return no_process(t, g->id, e);
     case TOLL_TARGET_MATCH:
-        return err_set(e, -ESRCH, "no command line of a running process matches '%s'", g->text);
+        return err_set(e, -ESRCH, "no running process has a command line that matches '%s'",
+                       g->text);
     case TOLL_TARGET_USER: return err_set(e, -ESRCH, "no process of user '%s' is running", g->text);
-    default:
-        return err_set(e, -ESRCH, "there is no process in %s %d", kind_word(g->kind), (int)g->id);
+    default: return err_set(e, -ESRCH, "no process in %s %d", kind_word(g->kind), (int)g->id);
     }
 }
 
 void asked_describe(struct tracked *t, const struct target *g, struct buf *b)
 {
     const struct member *m = members_find(&t->members, g->id);
-    const char *and_children = t->options->no_children ? "" : " and descendants";
+    const char *and_children = t->options->no_children ? "" : " and children";
     switch (g->kind) {
     case TOLL_TARGET_PROCESS:
         buf_printf(b, "process %d (%s)%s", (int)g->id, m ? m->process.entity.name : "?",
@@ -198,7 +196,7 @@ static int check_labels(const char *const *labels, struct toll_error *e)
     for (const char *const *l = labels; l && *l; l++) {
         const char *equals = strchr(*l, '=');
         if (!equals || equals == *l)
-            return err_set(e, -EINVAL, "the label '%s' is not of the form KEY=VALUE", *l);
+            return err_set(e, -EINVAL, "invalid label '%s' (expected KEY=VALUE)", *l);
     }
     return 0;
 }
@@ -206,12 +204,13 @@ static int check_labels(const char *const *labels, struct toll_error *e)
 static int check_choices(const struct toll_options *o, struct toll_error *e)
 {
     if ((unsigned)o->memory > TOLL_MEMORY_PSS)
-        return err_set(e, -EINVAL, "memory is %d, which is none of TOLL_MEMORY_…", (int)o->memory);
+        return err_set(e, -EINVAL, "invalid memory %d (expected one of TOLL_MEMORY_…)",
+                       (int)o->memory);
     if ((unsigned)o->processes > TOLL_PROCESSES_ALL)
-        return err_set(e, -EINVAL, "processes is %d, which is none of TOLL_PROCESSES_…",
+        return err_set(e, -EINVAL, "invalid processes %d (expected one of TOLL_PROCESSES_…)",
                        (int)o->processes);
     if ((unsigned)o->wait > TOLL_WAIT_ALL)
-        return err_set(e, -EINVAL, "wait is %d, which is none of TOLL_WAIT_…", (int)o->wait);
+        return err_set(e, -EINVAL, "invalid wait %d (expected one of TOLL_WAIT_…)", (int)o->wait);
     return 0;
 }
 
@@ -224,13 +223,13 @@ int settings_check(struct toll_options *ret, const struct toll_options *asked, s
     if (r < 0)
         return r;
     if (o.interval_ns && o.interval_ns < NS_PER_MS)
-        return err_set(e, -EINVAL, "the interval is shorter than 1 ms");
+        return err_set(e, -EINVAL, "interval too short (expected at least 1 ms)");
     if (o.interval_ns > 86400 * NS_PER_SECOND)
-        return err_set(e, -EINVAL, "the interval is longer than a day");
+        return err_set(e, -EINVAL, "interval too long (expected at most one day)");
     if (o.budget_percent == 0)
         o.budget_percent = 1;
     if (!(o.budget_percent > 0 && o.budget_percent <= 100))
-        return err_set(e, -EINVAL, "the budget is not between 0 and 100 percent");
+        return err_set(e, -EINVAL, "invalid budget (expected more than 0 and at most 100 percent)");
     r = check_labels(o.labels, e);
     if (r == 0)
         *ret = o;
@@ -299,7 +298,7 @@ int settings_take(struct toll_tracker *t, struct toll_error *e)
     if (r < 0)
         return r;
     if (settings_copy_settings(t, &t->options) < 0)
-        return err_set(e, -ENOMEM, "no memory for a tracker");
+        return err_set(e, -ENOMEM, "cannot create a tracker: out of memory");
     describe_machine(&t->run);
     return 0;
 }

@@ -32,5 +32,5 @@ int asked_nobody(const struct tracked *t, const struct target *g, struct toll_er
 /* For people: "process 1234 (make) and its descendants". */
 void asked_describe(struct tracked *t, const struct target *g, struct buf *b);
 
-/* The end of a process that somebody else waits for, as far as the kernel tells. */
+/* The end of a process that is not a child, as far as the kernel reports it. */
 void asked_how_it_ended(struct target *g);

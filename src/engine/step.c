@@ -203,7 +203,7 @@ static void timeout_act(struct timeout *timeout, struct tracked *t, uint64_t now
         return;
     }
     if (!timeout->kill_sent)
-        tracked_note(t, "what went on after SIGTERM was ended by SIGKILL");
+        tracked_note(t, "processes still running after SIGTERM were killed (SIGKILL)");
     timeout->kill_sent = true;
     timeout->again_ns = now_ns + KILL_AGAIN_NS;
     timeout->is_over = now_ns >= sum_u64(timeout_kill_ns(t), KILL_FOR_NS);

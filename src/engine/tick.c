@@ -188,8 +188,8 @@ static bool slow_tick(struct slow_reads *slow, struct tracked *t, uint64_t now_n
     slow->cost_ns += slow->tick_cpu_ns;
     slow->spent_ns += slow->tick_cpu_ns;
     if (slow->unavailable) {
-        tracked_note(t, "this kernel has no smaps_rollup (Linux 4.14 and later): PSS and USS are "
-                        "unknown");
+        tracked_note(t, "this kernel has no smaps_rollup (expected Linux 4.14 or later); PSS and "
+                        "USS are unknown");
         return false;
     }
     if (!complete)
@@ -324,6 +324,14 @@ static void tick_fold(struct toll_tracker *t, bool slow_is_fresh)
         slow_remember(&t->slow, tracked);
     f->targets = tracked->frame_targets;
     f->target_count = tracked->frame_targets ? tracked->target_count : 0;
+    /* Lines that show it as unknown have the reason beside them. What toll has launched is counted
+     * when it is reaped, so that only the end shows whether something is missing. */
+    bool is_denied = tracked->whole->ledger.denied[PART_COMBINED] & tracked->reader.wanted &
+                     BIT(process_storage_read_bytes);
+    if (is_denied && !is_launched(tracked) && !tracked->io_denial_noted) {
+        tracked_note(tracked, "cannot read the I/O of a process of another user");
+        tracked->io_denial_noted = true;
+    }
 }
 
 /* ---- Rows of single processes ---------------------------------------------------------------- */

@@ -25,7 +25,7 @@ static const struct row *frame_view_find_row(const struct frame *f, const struct
     return m ? &m->row : NULL;
 }
 
-/* How many CPUs there are is told by every run, also where the machine was not measured. */
+/* Every run has the number of CPUs, also where the machine was not measured. */
 static double of_the_run(const struct run *run, const struct layout_place *place)
 {
     return place->id == system_cpus_online_count && run->online_cpus ? (double)run->online_cpus
@@ -71,9 +71,9 @@ static double run_fact(const struct run *run, enum layout_fact fact, size_t targ
     case FACT_GROUP: return group ? (double)group : (double)NAN;
     case FACT_CPUS: return run->online_cpus ? (double)run->online_cpus : (double)NAN;
     case FACT_GPUS:
-        return run->gpus_untold && !run->gpu_count ? (double)NAN : (double)run->gpu_count;
+        return run->gpus_unlisted && !run->gpu_count ? (double)NAN : (double)run->gpu_count;
     case FACT_SINCE: return run->since_start;
-    case FACT_HAS_GPUS: return run->gpus || run->gpus_untold || run->gpus_unread;
+    case FACT_HAS_GPUS: return run->gpus || run->gpus_unlisted || run->gpus_unread;
     default: return (double)NAN;
     }
 }
@@ -196,7 +196,7 @@ static double summary_fact(const void *of, enum layout_fact fact, size_t target)
     case FACT_ELAPSED:
     case FACT_INTERVAL: return (double)s->elapsed_ns / 1e9;
     case FACT_HAS_GPUS: /* by now they would have shown */
-        return s->run->gpus_untold || s->run->gpus_unread || s->run->gpu_count;
+        return s->run->gpus_unlisted || s->run->gpus_unread || s->run->gpu_count;
     default: return run_fact(s->run, fact, target);
     }
 }

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/text/buf.h"
 #include "base/text/scan.h"
+#include "base/text/suggest.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,11 +29,17 @@ enum { MOST = 1000000 }; /* of what is counted */
 
 static int no_layout(const char *name, struct toll_error *e)
 {
+    struct suggestion near;
     struct buf names = {0};
-    for (size_t i = 0; layouts[i]; i++)
+    suggestion_begin(&near, name);
+    for (size_t i = 0; layouts[i]; i++) {
         buf_printf(&names, "%s%s", i ? ", " : "", layouts[i]->facts.name);
-    int r = err_set(e, -EINVAL, "'%s' is not a dialect; there are %s", name,
-                    names.data ? names.data : "none");
+        suggestion_offer(&near, layouts[i]->facts.name);
+    }
+    int r = *suggestion_text(&near)
+                ? err_set(e, -EINVAL, "unknown layout '%s'%s", name, suggestion_text(&near))
+                : err_set(e, -EINVAL, "unknown layout '%s' (expected one of: %s)", name,
+                          names.data ? names.data : "none");
     buf_done(&names);
     return r;
 }
@@ -42,8 +49,8 @@ static int no_option(const struct layout *d, const char *name, struct toll_error
     struct buf names = {0};
     for (size_t i = 0; i < d->option_count; i++)
         buf_printf(&names, "%s%s=", i ? ", " : "", d->options[i].name);
-    int r = err_set(e, -EINVAL, "the dialect %s does not take '%s'; it takes %s", d->facts.name,
-                    name, names.data ? names.data : "no options");
+    int r = err_set(e, -EINVAL, "layout %s: unknown option '%s' (expected %s)", d->facts.name, name,
+                    names.data ? names.data : "no options");
     buf_done(&names);
     return r;
 }
@@ -53,7 +60,7 @@ static int no_word(const struct layout_option *o, const char *value, struct toll
     struct buf words = {0};
     for (const struct layout_word *w = o->words; w->word; w++)
         buf_printf(&words, "%s%s", w == o->words ? "" : w[1].word ? ", " : " or ", w->word);
-    int r = err_set(e, -EINVAL, "the option %s of the dialect is '%s'; it takes %s", o->name, value,
+    int r = err_set(e, -EINVAL, "layout: invalid %s '%s' (expected %s)", o->name, value,
                     words.data ? words.data : "nothing");
     buf_done(&words);
     return r;
@@ -86,11 +93,10 @@ static int set_option(struct layout_choice *c, size_t i, const char *value, stru
     double number;
     if (!scan_decimal(&text, &number) || !scan_done(&text) || number < 0 ||
         (number == 0 && !o->may_be_zero))
-        return err_set(e, -EINVAL, "the option %s of the dialect is '%s'; it takes a number %s",
-                       o->name, value, o->may_be_zero ? "from 0 on" : "above 0");
+        return err_set(e, -EINVAL, "layout: invalid %s '%s' (expected a number %s)", o->name, value,
+                       o->may_be_zero ? "from 0" : "above 0");
     if (o->is_whole && (number > MOST || number != (double)(int)number))
-        return err_set(e, -EINVAL,
-                       "the option %s of the dialect is '%s'; it takes a whole number from 1 to %d",
+        return err_set(e, -EINVAL, "layout: invalid %s '%s' (expected a whole number from 1 to %d)",
                        o->name, value, MOST);
     c->options[i].number = number * (o->factor != 0 ? o->factor : 1);
     return 0;
@@ -120,7 +126,7 @@ int layout_choice_parse(struct layout_choice *ret, const char *text, struct toll
 {
     struct layout_choice c = {.text = strdup(text)};
     if (!c.text)
-        return err_set(e, -ENOMEM, "no memory for a dialect");
+        return err_set(e, -ENOMEM, "cannot open the layout: out of memory");
     char *rest = strchr(c.text, ',');
     if (rest)
         *rest++ = '\0';
@@ -187,6 +193,6 @@ int layout_choice_check_format(const struct layout_choice *c, const char *format
 {
     if (layout_choice_table(c, format, SUBJECT_ANY))
         return 0;
-    return err_set(e, -EINVAL, "the dialect %s has no format '%s'; it has %s",
+    return err_set(e, -EINVAL, "layout %s: unsupported format '%s' (expected %s)",
                    c->layout->facts.name, format, c->layout->facts.formats);
 }

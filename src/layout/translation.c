@@ -104,8 +104,8 @@ static bool translation_row_has_grown(const struct translation *t)
     return false;
 }
 
-/* The energy of a GPU may be read ahead of all else: in a table without it there is nothing to tell
- * then. */
+/* The energy of a GPU may be read ahead of all else: in a table without it there is nothing to
+ * write then. */
 static bool translation_row_lacks_gpu(const struct translation *t, const struct row_of *r)
 {
     bool has_figures = false;
@@ -124,14 +124,14 @@ static void translation_finish_row(struct translation *t, const struct row_of *r
     translation_make_row(t, r, number);
     /* Processes that have ended have one row more, that of their end, and further ones only for
      * what becomes known later. Those that live on have none for an end soon after a row. */
-    bool had_end = r->has_ended ? state->end_is_told : t->is_cut;
+    bool had_end = r->has_ended ? state->end_is_written : t->is_cut;
     bool is_repeated = t->table->subject == SUBJECT_TARGET && r->source->is_paced && had_end &&
                        !translation_row_has_grown(t);
     if (is_repeated || translation_row_lacks(t, r, state->has_begun) ||
         translation_row_lacks_gpu(t, r))
         t->ready--;
     state->has_begun = true;
-    state->end_is_told = r->has_ended;
+    state->end_is_written = r->has_ended;
 }
 
 static void translation_add_sample(const struct translation *t, const struct row_of *r,

@@ -225,7 +225,7 @@ struct translation_row {
     bool is_based;         /* what counters had before the first row is known */
     bool has_begun;        /* there was a row */
     bool has_lived;        /* its processes were seen alive */
-    bool end_is_told;      /* the row of their end is written */
+    bool end_is_written;   /* the row of their end is written */
 };
 
 /* 0 or -ENOMEM. */

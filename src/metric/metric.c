@@ -2,10 +2,12 @@
 #include "metric/metric.h"
 
 #include "base/err.h"
+#include "base/text/suggest.h"
 #include "base/util.h"
 
 #include <fnmatch.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ==== Selection =============================================================================== */
@@ -349,19 +351,48 @@ static bool metric_glob_matches_any(const char *glob)
     return false;
 }
 
+/* The nearest name, with the prefix of a part where that is nearer. A word that is near to the
+ * first of several names stands for all of them: "memry" for "memory_*". */
+static void metric_suggest(const char *typed, struct suggestion *ret)
+{
+    suggestion_begin(ret, typed);
+    if (!strpbrk(typed, "_*?["))
+        for (unsigned id = 0; id < METRIC_COUNT; id++) {
+            char stem[NAME_MAX_LENGTH];
+            size_t length = strcspn(metrics[id].facts.name, "_");
+            snprintf(stem, sizeof stem, "%.*s", (int)length, metrics[id].facts.name);
+            suggestion_offer(ret, stem);
+            suggestion_offer(ret, metrics[id].facts.entity);
+        }
+    if (*ret->word && !metric_glob_matches_any(ret->word))
+        snprintf(ret->word + strlen(ret->word), sizeof ret->word - strlen(ret->word), "_*");
+    for (unsigned id = 0; id < METRIC_COUNT; id++)
+        suggestion_offer(ret, metrics[id].facts.name);
+    for (unsigned id = 0; id < PROCESS_METRICS; id++)
+        for (unsigned part = 0; part < PARTS; part++) {
+            char name[NAME_MAX_LENGTH];
+            snprintf(name, sizeof name, "%s_%s", part_prefix(part), metrics[id].facts.name);
+            suggestion_offer(ret, name);
+        }
+}
+
 int metric_check_globs(const char *globs, struct toll_error *e)
 {
     char glob[NAME_MAX_LENGTH];
     unsigned seen = 0;
     while (globs && metric_next_glob(&globs, glob)) {
         seen++;
-        if (!metric_glob_matches_any(glob))
-            return err_set(e, -EINVAL,
-                           "no metric is called '%s'; 'toll metrics' lists them all, and * and ? "
-                           "stand for any letters",
-                           glob);
+        if (metric_glob_matches_any(glob))
+            continue;
+        struct suggestion near;
+        metric_suggest(glob, &near);
+        if (*suggestion_text(&near))
+            return err_set(e, -EINVAL, "unknown metric '%s'%s", glob, suggestion_text(&near));
+        return err_set(e, -EINVAL,
+                       "unknown metric '%s' ('toll metrics' lists all; '*' and '?' are wildcards)",
+                       glob);
     }
     if (globs && !seen)
-        return err_set(e, -EINVAL, "the list of metrics is empty; 'toll metrics' lists them all");
+        return err_set(e, -EINVAL, "empty list of metrics ('toll metrics' lists all)");
     return 0;
 }

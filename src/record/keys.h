@@ -85,11 +85,11 @@ extern const double record_quantiles[RECORD_QUANTILES]; /* in rising order */
 struct record_figure {
     union value value; /* total of a counter, last of a gauge */
     bool is_observed;  /* a gauge has that value, and a mean */
-    double mean, min, max;
+    double mean, min, max, at_peak;
     uint64_t max_at_ns;
     double quantiles[RECORD_QUANTILES];
     bool has_total, has_rate_mean, has_rate_max, has_rate_max_at; /* of a counter */
-    bool has_gauge, has_extremes, has_max_at, has_quantile[RECORD_QUANTILES];
+    bool has_gauge, has_extremes, has_max_at, has_at_peak, has_quantile[RECORD_QUANTILES];
     bool has_quality, partial, unlimited;
     enum quality quality;
     const char *from;

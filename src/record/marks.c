@@ -98,7 +98,7 @@ static bool read_attributes(struct reading *r, void *object)
 
 const struct record_special record_special_attributes = {write_attributes, read_attributes, NULL};
 
-struct record_mark record_mark_of(const struct told_mark *m)
+struct record_mark record_mark_of(const struct run_mark *m)
 {
     struct record_mark mark = {
         .elapsed_ns = m->elapsed_ns,
@@ -120,7 +120,7 @@ struct record_mark record_mark_of(const struct told_mark *m)
     return mark;
 }
 
-void record_json_mark(struct json_out *j, const struct told_mark *m,
+void record_json_mark(struct json_out *j, const struct run_mark *m,
                       const struct selection *selection)
 {
     struct record_context c = {.selection = selection};
@@ -143,7 +143,7 @@ void record_json_note(struct json_out *j, uint64_t elapsed_ns, const char *sente
 void read_mark_begin(struct reading *r, enum mark_kind kind)
 {
     r->said = (struct record_mark){.value = NAN, .pid = -1, .ended = true};
-    r->mark = (struct told_mark){.kind = kind};
+    r->mark = (struct run_mark){.kind = kind};
     memset(r->figures, 0, sizeof r->figures); /* QUALITY_UNKNOWN */
     buf_clear(&r->attributes);
     arena_empty(&r->line);
@@ -171,7 +171,7 @@ bool read_mark(struct reading *r)
 bool read_mark_end(struct reading *r)
 {
     const struct record_mark *said = &r->said;
-    struct told_mark *m = &r->mark;
+    struct run_mark *m = &r->mark;
     struct phase *p = &r->phase;
     struct mark_totals *t = &r->summary.marks;
     r->text = &r->kept;
@@ -207,8 +207,8 @@ bool read_mark_end(struct reading *r)
         .end_ns = said->end_ns,
         .not_ended = !said->ended,
         .scope = said->of_target ? SCOPE_TARGET : SCOPE_PROCESS,
-        .of_process = {.looks = said->looks, .told = r->figures},
-        .of_target = {.looks = said->looks, .told = r->figures},
+        .of_process = {.looks = said->looks, .recorded = r->figures},
+        .of_target = {.looks = said->looks, .recorded = r->figures},
     };
     m->phase = p;
     mark_totals_phase(t, &(struct phase_over){

@@ -46,16 +46,17 @@ static bool no_summary_is_capacity(enum metric_id id)
 static const char *no_summary_reason(enum writer writer, bool is_sqlite)
 {
     switch (writer) {
-    case WRITER_THERE: return "the run still goes on: the figures are those of the samples so far";
+    case WRITER_THERE:
+        return "the run is still being measured: figures are from its samples so far";
     case WRITER_UNKNOWN:
-        return "the file has no end of the run: it goes on, or was cut short; the figures are "
-               "those of its samples so far";
+        return "the record has no end of the run, which may still be measured: figures are from "
+               "its samples so far";
     case WRITER_GONE: break;
     }
-    return is_sqlite ? "the file has no end of the run, and whoever measured it is gone: the "
-                       "figures are those of its samples"
-                     : "the record ends before the run did: the figures are those of its "
-                       "samples, up to the last whole line";
+    return is_sqlite ? "the record has no end of the run, and the toll that measured it has ended: "
+                       "figures are from its samples"
+                     : "the record ends before the run did: figures are from its samples, up to "
+                       "the last whole line";
 }
 
 const char *no_summary_make(struct reading *r, enum writer writer, bool is_sqlite)
@@ -202,12 +203,22 @@ int record_reader_new(struct record_reader **ret, int fd, const char *name, stru
     struct record_reader *r = calloc(1, sizeof *r);
     if (!r || !(r->name = strdup(name))) {
         free(r);
-        return err_set(e, -ENOMEM, "no memory to read a record");
+        return err_set(e, -ENOMEM, "cannot read '%s': out of memory", name);
     }
     line_reader_init(&r->lines, fd, LONGEST_LINE);
     r->own_fd = -1;
     *ret = r;
     return 0;
+}
+
+/* "cannot read 'run.sqlite': …" for "run.sqlite: …", as for a file of lines. */
+static int record_reader_name_tables(const char *path, int n, struct toll_error *e)
+{
+    size_t length = strlen(path);
+    if (n >= 0 || !e || strncmp(e->message, path, length) != 0 || e->message[length] != ':')
+        return n;
+    struct toll_error why = *e;
+    return err_set(e, n, "cannot read '%s'%s", path, why.message + length);
 }
 
 /* 1: it is, and open. SQLite is asked, and not the file read here: closing a descriptor of a
@@ -223,7 +234,7 @@ static int record_reader_open_tables(struct record_reader *r, const char *path,
     int n = sqlite_source_open(&r->tables, path, &why);
     if (n == -EOPNOTSUPP && !ends_with(path, ".sqlite"))
         return 0; /* without SQLite it can be nothing else */
-    return n < 0 ? err_set(e, n, "%s", why.message) : n;
+    return n < 0 ? record_reader_name_tables(path, err_set(e, n, "%s", why.message), e) : n;
 }
 
 void record_reader_show(struct record_reader *r, bool secrets, bool arguments)
@@ -300,8 +311,8 @@ static int record_reader_next_line(struct record_reader *r, struct toll_error *e
         n = line_reader_next(&r->lines, &r->line, &r->length, &is_whole);
         if (n == -EMSGSIZE)
             return err_set(e, n,
-                           "line %llu of '%s' is longer than %d MiB: no record has such a line",
-                           (unsigned long long)r->lines.number + 1, r->name, LONGEST_LINE >> 20);
+                           "cannot read '%s': line %llu: longer than %d MiB (not a record of toll)",
+                           r->name, (unsigned long long)r->lines.number + 1, LONGEST_LINE >> 20);
         if (n < 0)
             return err_set(e, n, "cannot read '%s': %s", r->name, strerror(-n));
         is_blank = true;
@@ -368,26 +379,27 @@ static int record_reader_bad_line(struct record_reader *r, const char *word, str
     const char *wrong = d->json.has_name_twice ? "a name twice in one object" : d->wrong;
     char where[64];
     if (d->no_memory)
-        return err_set(e, -ENOMEM, "no memory to read '%s'", r->name);
+        return err_set(e, -ENOMEM, "cannot read '%s': out of memory", r->name);
     if (r->tables)
         snprintf(where, sizeof where, "run %llu", (unsigned long long)sqlite_source_run(r->tables));
     else
         snprintf(where, sizeof where, "line %llu", (unsigned long long)r->lines.number);
     if (d->schema[0])
-        return err_set(e, -EBADMSG, "%s of '%s' is of schema '%s'; this toll reads %s", where,
-                       r->name, d->schema, RECORD_SCHEMA);
+        return err_set(e, -EBADMSG, "cannot read '%s': %s: unknown schema '%s' (expected %s)",
+                       r->name, where, d->schema, RECORD_SCHEMA);
     if (wrong)
-        return err_set(e, -EBADMSG, "%s of '%s' is not as expected in %s: it has %s", where,
-                       r->name, RECORD_SCHEMA, wrong);
+        return err_set(e, -EBADMSG, "cannot read '%s': %s: %s (expected %s)", r->name, where, wrong,
+                       RECORD_SCHEMA);
     if (!r->runs && !r->tables)
-        return err_set(e, -EBADMSG,
-                       "'%s' is not a record of toll: its first line does not begin a run",
-                       r->name);
+        return err_set(
+            e, -EBADMSG,
+            "cannot read '%s': not a record of toll (its first line does not begin a run)",
+            r->name);
     return err_set(e, -EBADMSG,
                    r->tables || record_reader_is_json(r)
-                       ? "%s of '%s' is not as expected in %s%s"
-                       : "%s of '%s' is not JSON; expected was %s%s",
-                   where, r->name, RECORD_SCHEMA, word);
+                       ? "cannot read '%s': %s: invalid data (expected %s%s)"
+                       : "cannot read '%s': %s: not JSON (expected %s%s)",
+                   r->name, where, RECORD_SCHEMA, word);
 }
 
 /* Where the run itself had a choice, what both leave is listed by name. */
@@ -414,7 +426,8 @@ static int record_reader_peek(struct record_reader *r, enum record_line *ret,
                               enum mark_kind *ret_kind, struct toll_error *e)
 {
     if (r->tables)
-        return sqlite_source_next(r->tables, &r->reading.run, ret, ret_kind, e);
+        return record_reader_name_tables(
+            r->name, sqlite_source_next(r->tables, &r->reading.run, ret, ret_kind, e), e);
     int n = r->is_waiting ? 1 : record_reader_next_line(r, e);
     r->is_waiting = n > 0;
     if (n > 0 && !record_reader_find_type(r, ret, ret_kind))
@@ -456,6 +469,7 @@ static void record_reader_item(struct record_reader *r, enum record_line type,
         r->in_run = false;
     }
     ret->number = r->run;
+    ret->selection = &d->selection;
 }
 
 /* A run whose record has no summary gets one of its samples. */
@@ -465,6 +479,7 @@ static void record_reader_summarize(struct record_reader *r, bool at_end, struct
                          : at_end  ? being_written_lines(r->lines.fd)
                                    : WRITER_GONE;
     ret->cut_short = no_summary_make(&r->reading, writer, r->tables != NULL);
+    ret->may_be_running = writer == WRITER_UNKNOWN;
     record_reader_item(r, LINE_SUMMARY, ret);
 }
 
@@ -479,10 +494,12 @@ int record_reader_next(struct record_reader *r, struct record_item *ret, struct 
         r->is_waiting = false;
     if (n < 0)
         return n;
+    bool has_tables = r->tables || ends_with(r->name, ".sqlite") || ends_with(r->name, ".db");
     if (n == 0 && !r->in_run)
         return r->runs ? 0
-                       : err_set(e, -EBADMSG, "'%s' has no record in it: not one %s", r->name,
-                                 r->tables ? "run" : "whole line");
+                       : err_set(e, -EBADMSG,
+                                 "cannot read '%s': no record in it (expected at least one %s)",
+                                 r->name, has_tables ? "run" : "whole line");
     if (n == 0 || (type == LINE_RUN && r->in_run)) { /* the run was cut short */
         record_reader_summarize(r, n == 0, ret);
         return 1;
@@ -499,7 +516,8 @@ int record_reader_next(struct record_reader *r, struct record_item *ret, struct 
         return record_reader_bad_line(r, ": a run begins with a line of type 'run'", e);
     }
     r->is_waiting = false;
-    n = r->tables ? sqlite_source_read(r->tables, d, e) : record_reader_read_line(r, type, kind);
+    n = r->tables ? record_reader_name_tables(r->name, sqlite_source_read(r->tables, d, e), e)
+                  : record_reader_read_line(r, type, kind);
     if (n > 0 && type == LINE_RUN && r->metrics && !reading_narrow_metrics(d, r->metrics))
         n = 0;
     if (n < 0)

@@ -24,11 +24,13 @@ struct record_item {
     uint64_t number;       /* of the run in its record */
     const struct frame *frame;
     const struct process_end *process_end;
-    const struct told_mark *mark;
+    const struct run_mark *mark;
     const char *sentence; /* of a note */
     uint64_t elapsed_ns;  /* of a note */
     const struct summary *summary;
+    const struct selection *selection; /* what the record has of the run, as far as it was read */
     const char *cut_short; /* of a summary that was made of the samples: a sentence that says so */
+    bool may_be_running;   /* with cut_short: on another machine, or of another user */
 };
 
 /* What holds of the items, whatever is in the file, so that no sink has to look. A line that would

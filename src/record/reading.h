@@ -59,7 +59,7 @@ struct reading {
     struct process process; /* of the last line of that type */
     struct process_end process_end;
     struct record_mark said; /* the last mark as its line has it */
-    struct told_mark mark;   /* the last mark as sinks get it */
+    struct run_mark mark;    /* the last mark as sinks get it */
     struct phase phase;
     struct phase_figure figures[PROCESS_METRICS];
     struct arena line;     /* texts of the mark */

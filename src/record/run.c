@@ -226,7 +226,7 @@ void record_json_run_line(struct json_out *j, const struct run *run,
         .group = run->group,
         .online_cpus = run->online_cpus,
         .gpus = run->gpus,
-        .has_gpus = !run->gpus_untold && !run->gpus_unread,
+        .has_gpus = !run->gpus_unlisted && !run->gpus_unread,
     };
     struct selection asked, left_out = {0};
     struct buf names = {0};
@@ -270,7 +270,7 @@ bool read_run(struct reading *r)
     run->group = details.group;
     run->online_cpus = details.online_cpus;
     run->gpus = details.gpus;
-    run->gpus_untold = !details.has_gpus;
+    run->gpus_unlisted = !details.has_gpus;
     run->system |= details.left_out != NULL;
     if (details.start_real_ns)
         run->start_real_ns = details.start_real_ns;

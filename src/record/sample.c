@@ -256,7 +256,7 @@ struct instance *read_instances_find(struct reading *r, const struct entity *e)
         if (!read_instances_same(&t->items[i].instance->entity, e))
             continue;
         if (t->items[i].line == t->line) {
-            reading_wrong(r, "a thing of the machine twice");
+            reading_wrong(r, "a device of the machine twice");
             return NULL;
         }
         t->expected = i + 1;

@@ -16,11 +16,13 @@ struct record_figure record_figure_of(const struct series *s, const struct metri
     bool counts = m->kind == METRIC_COUNTER;
     struct record_figure f = {
         .value = s->last,
-        .is_observed = counts || s->observed_ns,
+        .is_observed = counts || (s->observed_ns && !s->last_is_old),
         .mean = known && (counts || s->observed_ns) ? series_mean(s, m) : NAN,
         .min = s->min,
         .max = s->max,
         .max_at_ns = s->max_at_ns,
+        .at_peak = s->at_peak,
+        .has_at_peak = known && !counts && s->count && s->at_peak_ns,
         .has_total = known && counts,
         .has_rate_mean = known && counts,
         .has_rate_max = known && counts && s->count,
@@ -59,8 +61,8 @@ static void write_value(struct json_out *j, const void *object, const struct rec
 
 static bool read_value(struct reading *r, void *object)
 {
-    bool known;
-    return read_row_value(&r->json, r->metric, &((struct record_figure *)object)->value, &known);
+    struct record_figure *f = object;
+    return read_row_value(&r->json, r->metric, &f->value, &f->is_observed);
 }
 
 const struct record_special record_special_value = {write_value, read_value, NULL};
@@ -90,6 +92,9 @@ static struct record_figure read_series(struct reading *r, struct series *s, con
         .max = f.max,
         .max_at_ns = f.has_max_at || f.has_rate_max_at ? f.max_at_ns : SERIES_TIME_UNKNOWN,
         .count = f.has_extremes || f.has_rate_max,
+        .at_peak = f.at_peak,
+        .at_peak_ns = f.has_at_peak ? 1 : 0,
+        .last_is_old = f.has_extremes && !f.is_observed,
         .is_unlimited = f.unlimited,
     };
     if (f.has_rate_mean || f.has_gauge) {

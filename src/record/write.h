@@ -14,7 +14,7 @@ void record_json_sample(struct json_out *j, const struct frame *f, const struct 
                         const struct selection *selection);
 void record_json_process(struct json_out *j, const struct process_end *e, const struct run *run,
                          const struct selection *selection);
-void record_json_mark(struct json_out *j, const struct told_mark *m,
+void record_json_mark(struct json_out *j, const struct run_mark *m,
                       const struct selection *selection);
 void record_json_note(struct json_out *j, uint64_t elapsed_ns, const char *sentence);
 void record_json_summary(struct json_out *j, const struct summary *s,
@@ -35,7 +35,7 @@ void record_json_entity(struct json_out *j, const struct entity *e);
 
 /* A sample or a mark as the record has it. */
 struct record_sample record_sample_of(const struct frame *f, const struct run *run);
-struct record_mark record_mark_of(const struct told_mark *m);
+struct record_mark record_mark_of(const struct run_mark *m);
 
 /* A series as the record has it. provenance NULL: there is none. is_partial: a process that has
  * some of it could not be read. */

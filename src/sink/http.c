@@ -24,17 +24,17 @@ static int http_sink_read_secret(const struct sink *s, const char *option, char 
         return 0;
     ssize_t n = file_read_at(AT_FDCWD, path, text, sizeof text);
     if (n < 0)
-        return err_set(e, (int)n, "%s of %s: cannot read '%s': %s", option, s->kind->format.name,
+        return err_set(e, (int)n, "%s: %s: cannot read '%s': %s", s->kind->format.name, option,
                        path, strerror((int)-n));
     size_t line = 0;
     while (line < (size_t)n && text[line] != '\n' && text[line] != '\r')
         line++;
     if (!line)
-        return err_set(e, -EINVAL, "%s of %s: the first line of '%s' is empty", option,
-                       s->kind->format.name, path);
+        return err_set(e, -EINVAL, "%s: %s: first line of '%s' is empty", s->kind->format.name,
+                       option, path);
     *ret = strndup(text, line);
     explicit_bzero(text, sizeof text);
-    return *ret ? 0 : err_set(e, -ENOMEM, "no memory for an output");
+    return *ret ? 0 : err_set(e, -ENOMEM, "cannot open the output: out of memory");
 }
 
 /* Options that contradict each other or would not be used are mistakes. */
@@ -49,16 +49,16 @@ static int http_sink_check(const struct sink *s, struct toll_error *e)
         for (const char *c = line.at; c < line.end; c++)
             is_plain &= ((unsigned char)*c >= 0x20 && *c != 0x7F) || *c == '\t';
         if (!colon || colon == line.at || !is_plain) /* its value may be a secret */
-            return err_set(e, -EINVAL, "the option header of %s takes 'Name: value'", name);
+            return err_set(e, -EINVAL, "%s: invalid header (expected 'Name: value')", name);
     }
     if (!sink_options_u64(o, "timeout"))
-        return err_set(e, -EINVAL, "the option timeout of %s takes a time above 0", name);
+        return err_set(e, -EINVAL, "%s: invalid timeout (expected a time above 0)", name);
     if (sink_options_has(o, "password_file") && !sink_options_has(o, "user"))
-        return err_set(e, -EINVAL, "the option password_file of %s needs the option user", name);
+        return err_set(e, -EINVAL, "%s: password_file needs the option user", name);
     if (sink_options_has(o, "token_file") && sink_options_has(o, "user"))
-        return err_set(e, -EINVAL, "%s takes the option user or token_file, not both", name);
+        return err_set(e, -EINVAL, "%s: user and token_file cannot be combined", name);
     if (sink_options_has(o, "key") && !sink_options_has(o, "cert"))
-        return err_set(e, -EINVAL, "the option key of %s needs the option cert", name);
+        return err_set(e, -EINVAL, "%s: key needs the option cert", name);
     return 0;
 }
 
@@ -109,9 +109,9 @@ static int http_sink_open_with(struct sink *s, const struct http_settings *other
     h.any_certificate |= otherwise && otherwise->any_certificate;
     int r = http_sink_check_file(s, "ca", "certificates", h.ca_file, e);
     if (r == 0)
-        r = http_sink_check_file(s, "cert", "certificate of the client", h.cert_file, e);
+        r = http_sink_check_file(s, "cert", "client certificate", h.cert_file, e);
     if (r == 0)
-        r = http_sink_check_file(s, "key", "key of the client", h.key_file, e);
+        r = http_sink_check_file(s, "key", "client key", h.key_file, e);
     if (r < 0)
         return r;
     r = http_open(ret, &h, e);
@@ -125,13 +125,13 @@ int http_sink_open(struct sink *s, const struct http_settings *otherwise, struct
     struct buf name = {0};
     char *password = NULL, *token = NULL;
     if (!url_split(s->place, &u)) /* which may have a password in it */
-        return err_set(e, -EINVAL, "%s takes a URL such as http://host:9090/path",
+        return err_set(e, -EINVAL, "%s: invalid URL (expected one such as http://host:9090/path)",
                        s->kind->format.name);
     buf_printf(&name, "%s ", s->kind->format.name);
     url_show(&name, s->place);
     if (buf_failed(&name)) {
         buf_done(&name);
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     }
     free(s->name);
     s->name = name.data;

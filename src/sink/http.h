@@ -7,26 +7,25 @@
 #include "sink/sink.h"
 
 #define SINK_HTTP_OPTIONS                                                                          \
-    SINK_OPTION("timeout", "TIME", "10s", "how long one request may take", OPTION_DURATION),       \
+    SINK_OPTION("timeout", "TIME", "10s", "time limit of one request", OPTION_DURATION),           \
         SINK_OPTION("user", "TEXT", "",                                                            \
-                    "name for basic authentication; or in the URL, user:password@host",            \
+                    "user for basic authentication; or in the URL, user:password@host",            \
                     OPTION_TEXT),                                                                  \
         SINK_OPTION("password_file", "FILE", "", "file with the password, on its first line",      \
                     OPTION_TEXT),                                                                  \
         SINK_OPTION("token_file", "FILE", "", "file with a bearer token, on its first line",       \
                     OPTION_TEXT),                                                                  \
-        {{"header", "TEXT", "", "one more header, 'Name: value'; may be repeated"},                \
+        {{"header", "TEXT", "", "additional header, 'Name: value'; may be repeated"},              \
          OPTION_TEXT,                                                                              \
          true},                                                                                    \
-        SINK_OPTION("ca", "FILE", "", "certificates to trust instead of those of the machine",     \
+        SINK_OPTION("ca", "FILE", "", "CA certificates to trust instead of the system's",          \
                     OPTION_TEXT),                                                                  \
         SINK_OPTION("cert", "FILE", "",                                                            \
-                    "certificate of the client, PEM, for a server that asks for one",              \
-                    OPTION_TEXT),                                                                  \
-        SINK_OPTION("key", "FILE", "",                                                             \
-                    "key of that certificate, PEM, without a passphrase; otherwise in "            \
-                    "the same file",                                                               \
-                    OPTION_TEXT),                                                                  \
+                    "client certificate (PEM), for a server that requires one", OPTION_TEXT),      \
+        SINK_OPTION(                                                                               \
+            "key", "FILE", "",                                                                     \
+            "key of the client certificate (PEM, no passphrase); otherwise in the same file",      \
+            OPTION_TEXT),                                                                          \
         SINK_OPTION("insecure", "no|yes", "no", "trust any certificate", OPTION_WORD)
 
 /* A request is sent in parts that the server accepts. One that is too large is halved until it is

@@ -66,7 +66,7 @@ static void jsonl_process_end(struct sink *s, const struct process_end *e)
     jsonl_end_line(&j, s);
 }
 
-static void jsonl_mark(struct sink *s, const struct told_mark *m)
+static void jsonl_mark(struct sink *s, const struct run_mark *m)
 {
     struct json_out j;
     jsonl_begin_line(&j, s, record_words_mark[m->kind]);

@@ -28,7 +28,7 @@ static void sub_tracking_begin(struct sink *s, const struct run *run)
 }
 
 /* A call without an end has no second row. */
-static void sub_tracking_mark(struct sink *s, const struct told_mark *m)
+static void sub_tracking_mark(struct sink *s, const struct run_mark *m)
 {
     unsigned rows = !m->phase || !s->run ? 0 : m->phase->not_ended ? 1 : 2;
     for (unsigned i = 0; i < rows; i++) {
@@ -44,8 +44,7 @@ static void sub_tracking_mark(struct sink *s, const struct told_mark *m)
 }
 
 const struct sink_kind sink_sub_tracking = {
-    .format = {"sub-tracking", ".sub-tracking.csv", "the phases, as code blocks of gpu-tracker",
-               "FILE"},
+    .format = {"sub-tracking", ".sub-tracking.csv", "phases as code blocks of gpu-tracker", "FILE"},
     .begin = sub_tracking_begin,
     .mark = sub_tracking_mark,
 };
@@ -241,7 +240,7 @@ static void layout_log_add_attributes(struct json_out *j, struct scan attributes
     }
 }
 
-static void layout_log_add_mark(struct json_out *j, const struct told_mark *m)
+static void layout_log_add_mark(struct json_out *j, const struct run_mark *m)
 {
     if (m->phase) {
         uint64_t ns = left_u64(m->phase->end_ns, m->phase->begin_ns);
@@ -273,7 +272,7 @@ static void layout_log_add_mark(struct json_out *j, const struct told_mark *m)
 }
 
 /* A table that is a log has a line of JSON for each event, and for each phase when it has ended. */
-static void layout_log_mark(struct sink *s, const struct told_mark *m)
+static void layout_log_mark(struct sink *s, const struct run_mark *m)
 {
     const struct layout_table *table = layout_choice_table(s->layout, "jsonl", SUBJECT_ANY);
     if (!table || !table->is_log || !s->run || (m->kind == MARK_PHASE_BEGIN && !m->phase))
@@ -424,5 +423,5 @@ int sink_choose_layout(const struct sink_kind *kind, const struct layout_choice 
             return 0;
         }
     return r < 0 ? r
-                 : err_set(e, -EINVAL, "'%s' cannot be written in a dialect", kind->format.name);
+                 : err_set(e, -EINVAL, "format '%s' does not support layouts", kind->format.name);
 }

@@ -5,18 +5,22 @@
 #include "base/err.h"
 #include "base/io/output_file.h"
 #include "base/text/scan.h"
+#include "base/text/suggest.h"
 #include "layout/translation.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 const struct sink_kind *const sink_kinds[] = {
-    &sink_csv,         &sink_jsonl,        &sink_json,   &sink_text, &sink_lines,
-    &sink_sqlite,      &sink_openmetrics,  &sink_mlflow, &sink_otlp, &sink_prometheus,
-    &sink_pushgateway, &sink_sub_tracking, NULL,
+    &sink_csv,          &sink_jsonl,  &sink_json,       &sink_text,
+    &sink_lines,        &sink_status, &sink_sqlite,     &sink_openmetrics,
+    &sink_mlflow,       &sink_otlp,   &sink_prometheus, &sink_pushgateway,
+    &sink_sub_tracking, &sink_html,   &sink_markdown,   &sink_svg,
+    &sink_hyperfine,    NULL,
 };
 
 /* ==== Sink options ============================================================================ */
@@ -56,9 +60,9 @@ static const char *sink_options_accepted(const struct sink_option *o)
     switch (o->kind) {
     case OPTION_DURATION: return "a time such as 500ms, 10s or 2m";
     case OPTION_SIZE: return "a size such as 4096, 64K or 16MiB";
-    case OPTION_QUEUE: return "a size from 4K on, such as 64K or 16MiB";
+    case OPTION_QUEUE: return "a size of at least 4K, such as 64K or 16MiB";
     case OPTION_NUMBER: return "a number";
-    case OPTION_TEXT: return "something that is not empty";
+    case OPTION_TEXT: return "a value that is not empty";
     case OPTION_WORD: return o->facts.value;
     }
     return "";
@@ -125,15 +129,14 @@ static int sink_options_unknown(const char *kind_name, const struct sink_option 
     bool is_like_a_name = strspn(part, "abcdefghijklmnopqrstuvwxyz-_") >= length && length &&
                           (part[length] || sink_options_find(options, part, length) >= 0);
     const char *there = names.data ? names.data : "none";
-    int r = is_like_a_name
-                ? err_set(e, -EINVAL,
-                          "%s has no option '%.*s'; there are %s (a comma that is meant is "
-                          "written twice)",
-                          kind_name, (int)length, part, there)
-                : err_set(e, -EINVAL,
-                          "what stands behind a comma of %s is no option, name=value; there are "
-                          "%s (a comma that is meant is written twice)",
-                          kind_name, there);
+    int r = is_like_a_name ? err_set(e, -EINVAL,
+                                     "%s: unknown option '%.*s'; known options: %s (write \",,\" "
+                                     "for a comma in a value)",
+                                     kind_name, (int)length, part, there)
+                           : err_set(e, -EINVAL,
+                                     "%s: expected \",name=value\"; known options: %s (write "
+                                     "\",,\" for a comma in a value)",
+                                     kind_name, there);
     buf_done(&names);
     return r;
 }
@@ -147,13 +150,13 @@ static int sink_options_take_one(struct sink_settings *s, const char *kind_name,
         return sink_options_unknown(kind_name, s->options, part, e);
     const struct sink_option *o = &s->options[i];
     if (s->values[i].is_given && !o->repeats)
-        return err_set(e, -EINVAL, "the option %s of %s is given twice", o->facts.name, kind_name);
+        return err_set(e, -EINVAL, "%s: option %s is given twice", kind_name, o->facts.name);
     int r = sink_options_set(s, i, equals + 1);
     if (r == -ENOMEM)
-        return err_set(e, r, "no memory for the options of %s", kind_name);
+        return err_set(e, r, "%s: out of memory", kind_name);
     if (r < 0)
-        return err_set(e, r, "the option %s of %s takes %s, not '%s'", o->facts.name, kind_name,
-                       sink_options_accepted(o), equals + 1);
+        return err_set(e, r, "%s: invalid %s '%s' (expected %s)", kind_name, o->facts.name,
+                       equals + 1, sink_options_accepted(o));
     s->values[i].is_given = true;
     return 0;
 }
@@ -166,15 +169,15 @@ int sink_options_take(struct sink_settings *ret, const char *kind_name,
     for (int i = 0; r == 0 && options && options[i].facts.name; i++) {
         const char *fallback = options[i].facts.fallback;
         if (*fallback && (r = sink_options_set(ret, i, fallback)) < 0)
-            err_set(e, r, "the option %s of %s has the wrong default '%s'", options[i].facts.name,
-                    kind_name, fallback);
+            err_set(e, r, "%s: invalid default '%s' of option %s", kind_name, fallback,
+                    options[i].facts.name);
     }
     text += *text == ',';
     while (r == 0 && *text) {
         struct buf part = {0};
         sink_options_cut(&part, &text);
         r = buf_failed(&part)
-                ? err_set(e, -ENOMEM, "no memory for the options of %s", kind_name)
+                ? err_set(e, -ENOMEM, "%s: out of memory", kind_name)
                 : sink_options_take_one(ret, kind_name, part.data ? part.data : "", e);
         buf_done(&part);
     }
@@ -197,7 +200,7 @@ int sink_options_read(struct sink_settings *ret, char **ret_place, const char *k
     char *copy = strdup(place.data ? place.data : "");
     bool failed = buf_failed(&place) || !copy;
     buf_done(&place);
-    int r = failed ? err_set(e, -ENOMEM, "no memory for an output")
+    int r = failed ? err_set(e, -ENOMEM, "cannot open the output: out of memory")
                    : sink_options_take(ret, kind_name, options, text, e);
     if (r < 0) {
         free(copy);
@@ -324,11 +327,8 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
     for (size_t i = 0; !kind && sink_kinds[i] && !in_vain; i++)
         in_vain = sink_kind_has_vain_options(sink_kinds[i], rest) ? sink_kinds[i] : NULL;
     if (in_vain && sink_kind_has_vain_options(in_vain, rest))
-        return err_set(
-            e, -EINVAL,
-            "%s has no options, and behind the comma stands one; a path with commas ends "
-            "with %s",
-            in_vain->format.name, in_vain->format.suffix);
+        return err_set(e, -EINVAL, "%s has no options (a path with commas must end with %s)",
+                       in_vain->format.name, in_vain->format.suffix);
     if (kind) {
         *ret = kind;
         *ret_rest = rest;
@@ -338,17 +338,33 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
     const char *url = strstr(rest, "://");
     size_t quoted = url ? (size_t)(url - rest) + 3 : strlen(rest);
     struct buf formats = {0};
+    struct suggestion near; /* to "jsonl:" or ".jsonl" */
+    const char *colon = strchr(rest, ':'), *dot = strrchr(rest, '.');
+    char typed[SUGGESTION_BYTES];
+    snprintf(typed, sizeof typed, "%.*s", colon ? (int)(colon + 1 - rest) : INT_MAX,
+             colon ? rest
+             : dot ? dot
+                   : "");
+    suggestion_begin(&near, typed);
     for (size_t i = 0; sink_kinds[i]; i++) {
         const struct toll_format *f = &sink_kinds[i]->format;
-        buf_printf(&formats, "%s%s (%s%s%s)", i ? ", " : "", f->name, f->suffix,
-                   *f->suffix ? "" : f->name, *f->suffix ? "" : ":");
+        buf_printf(&formats, "%s%s", i ? ", " : "", f->name);
+        char front[SUGGESTION_BYTES];
+        snprintf(front, sizeof front, "%s:", f->name);
+        suggestion_offer(&near, colon ? front : f->suffix);
     }
-    if (format)
-        err_set(e, -EINVAL, "'%s' is not a format; there are %s", format,
+    if (!format && *suggestion_text(&near) && strcmp(near.word, typed) != 0)
+        err_set(e, -EINVAL, "cannot determine the format of '%.*s%s' from its name%s", (int)quoted,
+                rest, rest[quoted] ? "…" : "", suggestion_text(&near));
+    else if (format)
+        err_set(e, -EINVAL, "unknown format '%s' (expected one of: %s)", format,
                 formats.data ? formats.data : "none");
     else
-        err_set(e, -EINVAL, "the name of '%.*s%s' does not tell a format; there are %s",
-                (int)quoted, rest, rest[quoted] ? "…" : "", formats.data ? formats.data : "none");
+        err_set(
+            e, -EINVAL,
+            "cannot determine the format of '%.*s%s' from its name (expected .csv, .jsonl, .json, "
+            ".txt, .sqlite, .html or a prefix such as csv:; 'toll outputs' lists all)",
+            (int)quoted, rest, rest[quoted] ? "…" : "");
     buf_done(&formats);
     return -EINVAL;
 }
@@ -364,17 +380,16 @@ int sink_open_file(struct sink *s, const char *path, struct toll_error *e)
         return s->fd;
     if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) && flock(s->fd, LOCK_EX | LOCK_NB) < 0 &&
         errno == EWOULDBLOCK)
-        return err_set(e, -EBUSY, "'%s' is being written by another toll", path);
+        return err_set(e, -EBUSY, "cannot write to '%s': in use by another toll process", path);
     return 0;
 }
 
 static int sink_check_flags(unsigned flags, struct toll_error *e)
 {
     unsigned unknown = flags & ~(unsigned)(TOLL_OUTPUT_COLOR | TOLL_OUTPUT_VERBOSE |
-                                           TOLL_OUTPUT_ASCII | TOLL_OUTPUT_HINTS);
-    return unknown ? err_set(e, -EINVAL, "the flags of the output have 0x%x, which means nothing",
-                             unknown)
-                   : 0;
+                                           TOLL_OUTPUT_ASCII | TOLL_OUTPUT_HINTS |
+                                           TOLL_OUTPUT_BYTES | TOLL_OUTPUT_SI | TOLL_OUTPUT_APPEND);
+    return unknown ? err_set(e, -EINVAL, "unknown flags 0x%x of the output", unknown) : 0;
 }
 
 void sink_take_file(struct sink *s, const char *path)
@@ -392,7 +407,7 @@ static int sink_choose_kind(struct sink *s, const struct toll_output *o, const c
         return r;
     s->layout = calloc(1, sizeof *s->layout);
     if (!s->layout)
-        return err_set(e, -ENOMEM, "no memory for a dialect");
+        return err_set(e, -ENOMEM, "cannot open the layout: out of memory");
     r = layout_choice_parse(s->layout, o->layout, e);
     if (r == 0 && o->destination)
         sink_take_file(s, o->destination);
@@ -430,7 +445,7 @@ static int sink_open_destination(struct sink *s, const char *text, struct toll_e
     int r = 0;
     s->fd = -1;
     if (start && !(s->place = strndup(text, (size_t)(start - text))))
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     r = start
             ? sink_options_take(&s->settings, kind->format.name, kind->options, start, e)
             : sink_options_read(&s->settings, &s->place, kind->format.name, kind->options, text, e);
@@ -438,7 +453,7 @@ static int sink_open_destination(struct sink *s, const char *text, struct toll_e
         return r;
     s->name = strdup(s->place);
     if (!s->name)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     if (!kind->open)
         return sink_open_file(s, s->place, e);
     if (kind->encode && (r = spool_new(&s->spool, s, e)) < 0)
@@ -457,7 +472,7 @@ static int sink_open_destination(struct sink *s, const char *text, struct toll_e
     }
     r = kind->open(s, e);
     if (r == 0 && s->plan.deliver && sender_new(&s->sender, &s->plan) < 0)
-        r = err_set(e, -ENOMEM, "no memory for an output");
+        r = err_set(e, -ENOMEM, "cannot open the output: out of memory");
     return r;
 }
 
@@ -467,21 +482,24 @@ int sink_open(struct sink **ret, const struct toll_output *output,
     const char *rest;
     int r = sink_check_flags(output->flags, e);
     if (r == 0 && !output->destination && !output->format)
-        r = err_set(e, -EINVAL, "an output to a descriptor has no name to tell its format");
+        r = err_set(e, -EINVAL, "output to a descriptor needs a format");
     if (r == 0 && !output->destination && fcntl(output->fd, F_GETFD) < 0)
         r = err_set(e, -EBADF, "descriptor %d is not open", output->fd);
     if (r < 0)
         return r;
     struct sink *s = calloc(1, sizeof *s);
     if (!s)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     *s = (struct sink){.fd = output->fd,
                        .flags = output->flags,
+                       .text.units = output->flags & TOLL_OUTPUT_BYTES ? BYTES_PLAIN
+                                     : output->flags & TOLL_OUTPUT_SI  ? BYTES_DECIMAL
+                                                                       : BYTES_BINARY,
                        .columns = output->columns,
                        .selection = *selection};
     r = sink_choose_kind(s, output, &rest, e);
     if (r == 0 && !output->destination && s->kind->open)
-        r = err_set(e, -EINVAL, "%s goes to a place that is named, not to a descriptor",
+        r = err_set(e, -EINVAL, "%s cannot write to a descriptor (expected a destination)",
                     s->kind->format.name);
     if (r < 0) {
         sink_free_layout(s);
@@ -496,8 +514,11 @@ int sink_open(struct sink **ret, const struct toll_output *output,
         snprintf(name, sizeof name, "descriptor %d", fd);
         s->way = OUTPUT_STREAM;
         s->name = strdup(fd == STDOUT_FILENO ? "stdout" : fd == STDERR_FILENO ? "stderr" : name);
-        r = s->name ? 0 : err_set(e, -ENOMEM, "no memory for an output");
+        r = s->name ? 0 : err_set(e, -ENOMEM, "cannot open the output: out of memory");
     }
+    if (r == 0 && (output->flags & TOLL_OUTPUT_APPEND) && sink_holds_one_run(s))
+        r = err_set(e, -EINVAL, "cannot append to '%s': %s holds one run", s->name,
+                    s->kind->format.name);
     if (r < 0) {
         sink_close(s, false);
         return r;
@@ -543,7 +564,7 @@ int sink_report(struct buf *out, const struct toll_output *like, const struct se
     if (r == 0)
         r = sink_choose_kind(&s, &o, &rest, e);
     if (r == 0 && (!s.kind->summary || s.kind->frame))
-        r = err_set(e, -EINVAL, "'%s' is no format of a summary alone", o.format);
+        r = err_set(e, -EINVAL, "format '%s' cannot write a summary alone", o.format);
     if (r == 0)
         r = sink_check_subject(&s, summary->has_target, e);
     if (r == 0) {
@@ -552,7 +573,7 @@ int sink_report(struct buf *out, const struct toll_output *like, const struct se
         if (s.kind->close)
             s.kind->close(&s);
         if (buf_failed(&s.text))
-            r = err_set(e, -ENOMEM, "no memory for the summary");
+            r = err_set(e, -ENOMEM, "cannot write the summary: out of memory");
         else
             buf_add(out, s.text.data, s.text.length);
     }
@@ -566,9 +587,9 @@ int sink_check_subject(const struct sink *s, bool has_target, struct toll_error 
     if (!s->layout || layout_choice_table(s->layout, s->kind->format.name,
                                           has_target ? SUBJECT_TARGET : SUBJECT_MACHINE))
         return 0;
-    return err_set(e, -EINVAL, "the dialect %s is for %s", s->layout->layout->facts.name,
-                   has_target ? "the whole machine, which 'toll system' measures"
-                              : "processes, not for the whole machine");
+    return err_set(e, -EINVAL, "layout %s is for %s", s->layout->layout->facts.name,
+                   has_target ? "the whole machine (use 'toll system')"
+                              : "processes, not the whole machine");
 }
 
 static const struct layout_table *sink_target_table(const struct sink *s)

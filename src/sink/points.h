@@ -18,7 +18,7 @@
 /* Labels of series as Prometheus wants them: names of letters, digits and _, each once, sorted;
  * values of valid UTF-8, not empty. */
 
-/* Labels of the user leave room for toll's own, which tell series apart. */
+/* Labels of the user leave room for toll's own, which distinguish series. */
 enum { LABELS_AT_MOST = 128, LABELS_OF_USER_AT_MOST = 100 };
 
 struct labels {

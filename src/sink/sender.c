@@ -56,7 +56,7 @@ static bool sender_await_room(struct sender *s, size_t cost)
            q->bytes + cost > q->limit_bytes) {
         size_t before = q->bytes;
         s->is_awaited = true;
-        worker_tell(&s->worker);
+        worker_wake(&s->worker);
         uint64_t until = sum_u64(clock_mono(NULL), s->no_progress_ns);
         while (q->bytes == before && worker_wait_for_change(&s->worker, until))
             ;
@@ -78,13 +78,13 @@ int sender_put(struct sender *s, const struct chunk *chunk)
     bool was_empty = queue_is_empty(&s->queue);
     int r = s->is_ending ? -ENOBUFS : queue_add(&s->queue, chunk, s->no_progress_ns, &dropped);
     if (r == 0 && (was_empty || s->queue.bytes >= s->plan.batch_bytes))
-        worker_tell(&s->worker);
+        worker_wake(&s->worker);
     s->counts.accepted += chunk->weight;
     s->counts.dropped += dropped + (r < 0 ? chunk->weight : 0);
     if (r < 0 || dropped) {
         s->counts.is_whole = false;
         if (!*s->counts.why)
-            snprintf(s->counts.why, sizeof s->counts.why, "it does not keep up");
+            snprintf(s->counts.why, sizeof s->counts.why, "destination too slow");
     }
     worker_unlock(&s->worker);
     return r < 0 ? r : dropped ? -ENOBUFS : 0;
@@ -169,7 +169,7 @@ static void sender_deliver(struct sender *s, struct batch b)
         lacking = d == DELIVERY_DONE ? min_u64(a.lacking, b.samples) : 0;
     }
     if (!b.attempt && !*n->why)
-        snprintf(n->why, sizeof n->why, "there was no time left to send it");
+        snprintf(n->why, sizeof n->why, "no time left to send it");
     if (d == DELIVERY_AGAIN && s->plan.leave) {
         worker_unlock(&s->worker);
         a = (struct attempt){0};
@@ -200,7 +200,7 @@ static void sender_work(void *arg)
         struct batch b = batch_take(&s->queue, s->plan.batch_bytes);
         s->has_begun = true;
         if (s->is_awaited)
-            worker_tell(&s->worker);
+            worker_wake(&s->worker);
         sender_deliver(s, b);
     }
     worker_unlock(&s->worker);
@@ -263,7 +263,7 @@ void sender_end(struct sender *s, uint64_t grace_ns)
     if (until < atomic_load(&s->until_ns))
         atomic_store(&s->until_ns, until);
     s->is_ending = true;
-    worker_tell(&s->worker);
+    worker_wake(&s->worker);
     worker_unlock(&s->worker);
 }
 
@@ -279,7 +279,7 @@ bool sender_wait(struct sender *s)
     worker_lock(&s->worker);
     s->counts.is_whole = false; /* the batch in deliver() is lost to the caller */
     if (!*s->counts.why)
-        snprintf(s->counts.why, sizeof s->counts.why, "sending did not come to an end in time");
+        snprintf(s->counts.why, sizeof s->counts.why, "sending did not finish in time");
     worker_unlock(&s->worker);
     return false;
 }
@@ -317,7 +317,7 @@ void sender_count(struct sender *s, struct sender_counts *ret)
 
 enum delivery sender_lacks_memory(struct attempt *a)
 {
-    snprintf(a->why, sizeof a->why, "no memory for a request");
+    snprintf(a->why, sizeof a->why, "out of memory for a request");
     return DELIVERY_REFUSED;
 }
 

@@ -26,8 +26,8 @@ size_t run_end_facts(const struct run_end *e, struct run_fact ret[RUN_FACTS_AT_M
     size_t count = 0;
     if (!e->time_ms)
         return 0;
-    ret[count++] = (struct run_fact){"end_time_seconds", "When the run was over, since 1970",
-                                     e->time_ms, 3};
+    ret[count++] = (struct run_fact){"end_time_seconds", "End of the run, since 1970", e->time_ms,
+                                     3};
     if (e->has_status && e->is_signal)
         ret[count++] = (struct run_fact){"exit_signal", "The signal that ended the command",
                                          (uint64_t)e->status, 0};
@@ -212,7 +212,18 @@ static int sink_write_chunk(struct sink *s, enum chunk_kind kind)
 /* A format with a summary alone is opened again at the end: until then there is no empty file. */
 static bool sink_is_late(const struct sink *s)
 {
-    return s->owns_fd && !s->kind->begin && !s->kind->frame;
+    return s->owns_fd && (s->kind->writes_at_end || (!s->kind->begin && !s->kind->frame));
+}
+
+/* Empties a file, unless one more run is added to it. 0 or -errno. */
+static int sink_empty_file(struct sink *s)
+{
+    struct stat st;
+    if (s->flags & TOLL_OUTPUT_APPEND) {
+        s->follows = fstat(s->fd, &st) == 0 && st.st_size > 0;
+        return 0;
+    }
+    return ftruncate(s->fd, 0) < 0 && errno != EINVAL ? -errno : 0;
 }
 
 int sink_begin(struct sink *s, const struct run *run)
@@ -226,11 +237,14 @@ int sink_begin(struct sink *s, const struct run *run)
     if (sink_is_late(s)) {
         if (s->made_file && !s->stays_open)
             output_file_remove(s->name, s->fd);
+        if (s->kind->begin)
+            s->kind->begin(s, run);
         return 0;
     }
     /* Only now that the command runs: a mistyped command does not destroy an older record. */
-    if (s->owns_fd && !s->sender && ftruncate(s->fd, 0) < 0 && errno != EINVAL)
-        s->failure = -errno;
+    int emptied = s->owns_fd && !s->sender ? sink_empty_file(s) : 0;
+    if (emptied < 0)
+        s->failure = emptied;
     if (s->kind->begin)
         s->kind->begin(s, run);
     return sink_write_chunk(s, CHUNK_BEGIN);
@@ -263,7 +277,7 @@ int sink_process_end(struct sink *s, const struct process_end *e)
     return sink_write_chunk(s, CHUNK_PROCESS_END);
 }
 
-int sink_mark(struct sink *s, const struct told_mark *m)
+int sink_mark(struct sink *s, const struct run_mark *m)
 {
     if (!s->kind->mark)
         return 0;
@@ -288,12 +302,12 @@ static int sink_open_late(struct sink *s)
         close(s->fd);
         s->fd = output_file_open(s->name, NULL, NULL);
     }
-    if (s->fd < 0 || (ftruncate(s->fd, 0) < 0 && errno != EINVAL)) {
-        s->failure = s->fd < 0 ? s->fd : -errno;
+    int r = s->fd < 0 ? s->fd : sink_empty_file(s);
+    if (r < 0) {
+        s->failure = r;
         s->dropped++;
-        return s->failure;
     }
-    return 0;
+    return r;
 }
 
 int sink_summary(struct sink *s, const struct summary *summary)
@@ -375,7 +389,7 @@ int sink_wait(struct sink *s, struct output_summary *ret)
 
 bool sink_outcome(struct sink *s, struct output_summary *ret)
 {
-    if (!s->kind->frame)
+    if (!s->kind->frame || s->kind->writes_at_end) /* whether it can be written is not known yet */
         return false;
     *ret = (struct output_summary){
         .samples = s->samples,

@@ -93,12 +93,13 @@ struct sink_kind {
     struct toll_format format;
     const char *other_suffixes[3]; /* NULL-terminated */
     bool holds_one_run;            /* a file with two runs would be invalid */
+    bool writes_at_end;            /* samples are collected, nothing is written before the end */
     /* All are optional and add to sink->text. */
     void (*begin)(struct sink *s, const struct run *run);
     void (*heading)(struct sink *s, const struct frame *f); /* once, before the first frame */
     void (*frame)(struct sink *s, const struct frame *f);
     void (*process_end)(struct sink *s, const struct process_end *e);
-    void (*mark)(struct sink *s, const struct told_mark *m);
+    void (*mark)(struct sink *s, const struct run_mark *m);
     void (*note)(struct sink *s, uint64_t elapsed_ns, const char *sentence);
     void (*summary)(struct sink *s, const struct summary *summary);
     /* Without a sender: corrects *ret by what only the kind knows. */
@@ -134,27 +135,26 @@ struct sink_kind {
     void (*add_spool_head)(struct sink *s, struct buf *head);
     /* After something was written to the file, or sent from it; or NULL. */
     void (*after_spool)(struct sink *s);
-    /* Before toll send, in a sink that has not begun: reads from the file what else is needed; or
+    /* Before toll resend, in a sink that has not begun: reads from the file what else is needed; or
      * NULL. is_elsewhere: the destination is not that of the file. */
     int (*take_spool)(struct sink *s, const struct spool_file *file, bool is_elsewhere,
                       struct toll_error *e);
-    /* Where toll send sent it; or NULL. */
+    /* Where toll resend sent it; or NULL. */
     void (*name_run)(struct sink *s, char *ret, size_t capacity);
 };
 
 /* Options of every kind with a sender, first in its table. */
 #define SINK_SENDER_OPTIONS(gather_)                                                               \
-    SINK_OPTION("every", "TIME", gather_, "how often what was sampled is sent", OPTION_DURATION),  \
-        SINK_OPTION("grace", "TIME", "5s",                                                         \
-                    "how long toll waits at the end for what is left to be sent",                  \
+    SINK_OPTION("every", "TIME", gather_, "time between sends", OPTION_DURATION),                  \
+        SINK_OPTION("grace", "TIME", "5s", "longest wait at the end for samples not sent yet",     \
                     OPTION_DURATION),                                                              \
         SINK_OPTION("queue", "SIZE", "16MiB",                                                      \
-                    "how much may wait; beyond it the oldest samples are dropped", OPTION_QUEUE)
+                    "size of the queue; when full, the oldest samples are dropped", OPTION_QUEUE)
 
 /* An option of kinds whose series have labels. */
 #define SINK_ID_OPTION                                                                             \
     SINK_OPTION("id", "no|yes", "yes",                                                             \
-                "a label with the id of the run, so that runs of one name stay apart",             \
+                "add the ID of the run as a label, to distinguish runs of the same name",          \
                 OPTION_WORD)
 
 struct sink {
@@ -202,9 +202,9 @@ struct sink {
 
 /* All formats, NULL-terminated, and each by its name. */
 extern const struct sink_kind *const sink_kinds[];
-extern const struct sink_kind sink_csv, sink_json, sink_jsonl, sink_lines, sink_mlflow,
-    sink_openmetrics, sink_otlp, sink_prometheus, sink_pushgateway, sink_sqlite, sink_sub_tracking,
-    sink_text;
+extern const struct sink_kind sink_csv, sink_html, sink_hyperfine, sink_json, sink_jsonl,
+    sink_lines, sink_markdown, sink_mlflow, sink_openmetrics, sink_otlp, sink_prometheus,
+    sink_pushgateway, sink_sqlite, sink_status, sink_sub_tracking, sink_svg, sink_text;
 
 /* The kind that writes a format in a layout, or -EINVAL and a sentence. */
 int sink_choose_layout(const struct sink_kind *kind, const struct layout_choice *choice,
@@ -248,7 +248,7 @@ void sink_take_file(struct sink *s, const char *path);
 int sink_begin(struct sink *s, const struct run *run);
 int sink_frame(struct sink *s, const struct frame *f);
 int sink_process_end(struct sink *s, const struct process_end *e);
-int sink_mark(struct sink *s, const struct told_mark *m);
+int sink_mark(struct sink *s, const struct run_mark *m);
 int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence);
 int sink_summary(struct sink *s, const struct summary *summary);
 

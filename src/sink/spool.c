@@ -14,14 +14,14 @@
 /* Attempts before a batch is kept in the file, which take about two seconds. */
 enum { SPOOL_BATCH_ATTEMPTS = 4 };
 
-/* Attempts of toll send. */
+/* Attempts of toll resend. */
 enum { SPOOL_SEND_ATTEMPTS = 3 };
 
 int spool_new(struct spool **ret, struct sink *sink, struct toll_error *e)
 {
     struct spool *s = calloc(1, sizeof *s);
     if (!s)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     s->sink = sink;
     uuid_make(s->id, clock_real(NULL), NULL);
     int r = spool_file_init(&s->file, sink->kind->format.name,
@@ -90,7 +90,7 @@ static enum delivery spool_send_batch(struct spool *s, struct attempt *a)
         s->at = (size_t)(text.at - s->ops.data);
     }
     if (r < 0) {
-        snprintf(a->why, sizeof a->why, "a mistake in toll: what was to be sent makes no sense");
+        snprintf(a->why, sizeof a->why, "internal error: invalid request to send");
         return DELIVERY_REFUSED;
     }
     a->lacking = s->lacking;
@@ -157,7 +157,7 @@ enum delivery spool_send_file(struct spool *s, struct attempt *a)
         s->sink->kind->after_spool(s->sink);
     if (r < 0) {
         snprintf(a->why, sizeof a->why, "cannot read '%s': %s", s->file.path,
-                 r == -EBADMSG ? "it is cut short" : strerror(-r));
+                 r == -EBADMSG ? "truncated" : strerror(-r));
         return DELIVERY_REFUSED;
     }
     if (sending.delivery == DELIVERY_DONE) {
@@ -188,7 +188,7 @@ static void spool_add_url(struct buf *b, const struct sink *sink)
 }
 
 /* The first operations of the file: what it is, and its destination without secrets. A secret that
- * is not in a file or a variable has to be given to toll send again. */
+ * is not in a file or a variable has to be given to toll resend again. */
 static void spool_make_head(struct spool *s)
 {
     static const char *const options[] = {"timeout", "user", "password_file", "token_file",
@@ -212,8 +212,8 @@ static void spool_make_head(struct spool *s)
 
 static const char *spool_failure_words(int r)
 {
-    return r == -EFBIG   ? "it is as large as the option spool_size lets it be"
-           : r == -EPERM ? "its directory is not ours alone"
+    return r == -EFBIG   ? "spool_size reached"
+           : r == -EPERM ? "others can write to its directory"
                          : strerror(-r);
 }
 
@@ -246,18 +246,17 @@ static enum delivery spool_keep(struct spool *s, const struct batch *b, struct a
     buf_done(&skipping);
     if (r < 0) {
         s->failure = r;
-        snprintf(a->why, sizeof a->why, "%.80s; and it cannot be kept in '%.90s': %s", why,
-                 s->file.path, spool_failure_words(r));
+        snprintf(a->why, sizeof a->why, "%.80s; cannot keep it in '%.90s': %s", why, s->file.path,
+                 spool_failure_words(r));
         return otherwise;
     }
     if (s->sink->kind->after_spool)
         s->sink->kind->after_spool(s->sink);
     /* An earlier batch that did not fit is lost for another reason than this one was not sent. */
     r = s->failure;
-    snprintf(a->why, sizeof a->why, "%skept in '%s' for 'toll send'%s%s%s%s%.100s",
-             s->is_refused ? "some of it was refused, the rest is " : "", s->file.path,
-             r ? ", as far as it went (" : "", r ? spool_failure_words(r) : "", r ? ")" : "",
-             *why ? ": " : "", why);
+    snprintf(a->why, sizeof a->why, "%skept in '%s' for 'toll resend'%s%s%s%s%.100s",
+             s->is_refused ? "partly refused, the rest " : "", s->file.path, r ? ", in part (" : "",
+             r ? spool_failure_words(r) : "", r ? ")" : "", *why ? ": " : "", why);
     return s->is_refused ? DELIVERY_REFUSED : DELIVERY_KEPT;
 }
 
@@ -308,11 +307,11 @@ enum delivery spool_leave(struct spool *s, const struct batch *b, struct attempt
 {
     if (!b->attempt && !spool_encode(s, b))
         return DELIVERY_REFUSED;
-    snprintf(a->why, sizeof a->why, "%s", *s->why ? s->why : "there was no time left");
+    snprintf(a->why, sizeof a->why, "%s", *s->why ? s->why : "no time left");
     return spool_keep(s, b, a, DELIVERY_REFUSED);
 }
 
-/* ==== toll send =============================================================================== */
+/* ==== toll resend =============================================================================== */
 
 /* What a file says about itself, whatever kind of sink wrote it. */
 struct spool_content {
@@ -381,7 +380,7 @@ static int spool_read_content(struct spool_file *file, struct spool_content *c,
     uint64_t end = 0;
     int r = spool_file_each(file, &end, spool_read_op, c);
     if (!c->is_spool || !c->kind)
-        return err_set(e, -EINVAL, "'%s' is not a spool of toll", file->path);
+        return err_set(e, -EINVAL, "'%s' is not a spool file of toll", file->path);
     if (r == -EBADMSG) {
         r = ftruncate(file->fd, (off_t)end) < 0 ? -errno : 0;
         file->length = end;
@@ -399,17 +398,17 @@ static int spool_open_sink(struct sink **ret, const struct spool_content *c,
     struct toll_output o = {.size = sizeof o, .destination = destination ? destination : c->to};
     size_t length = strlen(c->kind);
     if (!o.destination)
-        return err_set(e, -EINVAL, "the spool does not say where to; name it, %.40s:URL", c->kind);
+        return err_set(e, -EINVAL, "no destination in the spool file (expected %.40s:URL)",
+                       c->kind);
     if (strncmp(o.destination, c->kind, length) != 0 || o.destination[length] != ':')
-        return err_set(e, -EINVAL, "this spool is for %.40s: it goes to '%.40s:URL', not '%s'",
+        return err_set(e, -EINVAL, "the spool file is for %.40s (expected '%.40s:URL', not '%s')",
                        c->kind, c->kind, o.destination);
     /* The file must not make toll write to another file. */
     const struct sink_kind *const *kind = sink_kinds;
     while (*kind && (strcmp((*kind)->format.name, c->kind) != 0 || !(*kind)->encode))
         kind++;
     if (!*kind)
-        return err_set(e, -EINVAL, "this spool is for %.40s, which toll puts nothing aside for",
-                       c->kind);
+        return err_set(e, -EINVAL, "the spool file is for %.40s, which cannot be resent", c->kind);
     int r = selection_parse(&everything, NULL, e);
     return r < 0 ? r : sink_open(ret, &o, &everything, e);
 }
@@ -463,11 +462,10 @@ static int spool_send_to(struct sink *sink, struct spool_file *file, const struc
     if (sink->kind->name_run)
         sink->kind->name_run(sink, ret->run, sizeof ret->run);
     if (d != DELIVERY_DONE)
-        r = err_set(e, -EIO, "%s: %s; '%s' stays%s", sink->name, a.why, path ? path : "",
-                    s->file.length > length ? ", and the rest of it can be sent again"
-                                            : " as it is");
+        r = err_set(e, -EIO, "%s: %s; '%s' is kept%s", sink->name, a.why, path ? path : "",
+                    s->file.length > length ? " with the rest, to send again" : " unchanged");
     else if (a.is_partly || a.rejected)
-        r = err_set(e, -EREMOTEIO, "%s: not everything was taken: %s", sink->name, a.why);
+        r = err_set(e, -EREMOTEIO, "%s: partly refused: %s", sink->name, a.why);
     free(path);
     return r;
 }
@@ -480,8 +478,8 @@ int spool_send(const char *path, const char *destination, struct toll_sent *ret,
     struct sink *sink = NULL;
     int r = spool_file_open(&file, path);
     if (r < 0)
-        return r == -EBUSY     ? err_set(e, r, "'%s' is being written by another toll", path)
-               : r == -EBADMSG ? err_set(e, -EINVAL, "'%s' is not a spool of toll", path)
+        return r == -EBUSY ? err_set(e, r, "cannot open '%s': in use by another toll process", path)
+               : r == -EBADMSG ? err_set(e, -EINVAL, "'%s' is not a spool file of toll", path)
                                : err_set(e, r, "cannot open '%s': %s", path, strerror(-r));
     r = spool_read_content(&file, &content, e);
     if (r == 0)

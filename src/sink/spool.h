@@ -3,7 +3,7 @@
  *
  * A kind of sink with a spool encodes a batch as operations, and sends one operation at a time.
  * When the server is away for longer, operations go to the file; when it is back, the file is sent
- * first. What is left at the end of the grace period stays in the file, for toll send. */
+ * first. What is left at the end of the grace period stays in the file, for toll resend. */
 #pragma once
 
 #include "base/text/buf.h"
@@ -120,11 +120,11 @@ void spool_file_done(struct spool_file *f);
 
 #define SINK_SPOOL_OPTIONS                                                                         \
     SINK_OPTION("spool", "FILE", "",                                                               \
-                "where to keep what cannot be sent, or 'none'; otherwise a file below "            \
+                "file for samples that cannot be sent, or 'none'; otherwise one below "            \
                 "~/.local/state/toll",                                                             \
                 OPTION_TEXT),                                                                      \
         SINK_OPTION("spool_size", "SIZE", "1GiB",                                                  \
-                    "how large it may become; then samples are lost, and counted", OPTION_SIZE)
+                    "size limit of the spool; when reached, samples are lost", OPTION_SIZE)
 
 struct spool {
     struct sink *sink; /* borrowed */

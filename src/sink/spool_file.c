@@ -94,14 +94,14 @@ static int spool_file_check(const char *kind, const char *file, struct toll_erro
                       : slash == file ? strdup("/")
                                       : strndup(file, (size_t)(slash - file));
     if (!directory)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     int r = 0;
     if ((slash && !slash[1]) || (stat(file, &st) == 0 && S_ISDIR(st.st_mode)))
-        r = err_set(e, -EINVAL, "the option spool of %s takes a file: '%s' is a directory", kind,
+        r = err_set(e, -EINVAL, "%s: invalid spool '%s' (expected a file, not a directory)", kind,
                     file);
     else if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) < 0)
-        r = err_set(e, -EINVAL, "the option spool of %s takes a file that can be made: '%s': %s",
-                    kind, directory, strerror(errno));
+        r = err_set(e, -EINVAL, "%s: cannot create a spool file in '%s': %s", kind, directory,
+                    strerror(errno));
     free(directory);
     return r;
 }
@@ -130,7 +130,7 @@ int spool_file_init(struct spool_file *f, const char *kind, const char *file, co
     }
     if (buf_failed(&b)) {
         buf_done(&b);
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     }
     f->path = b.data;
     return 0;

@@ -60,12 +60,13 @@ static int sqlite_file_check_owner(const char *path, struct toll_error *e)
                        ? 1
                        : err_set(e, -errno, "cannot write to '%s': %s", path, strerror(errno));
         if (!S_ISREG(st.st_mode))
-            return err_set(e, -EINVAL, "cannot write to '%s': SQLite needs a regular file", path);
+            return err_set(e, -EINVAL,
+                           "cannot write to '%s': not a regular file (needed for SQLite)", path);
         if (st.st_size == 0)
             return 1;
         int r = sqlite_schema_peek(path, &application, &version, e);
         if (r == -EBADMSG)
-            return err_set(e, r, "'%s' is no SQLite file, and is left as it is", path);
+            return err_set(e, r, "cannot write to '%s': not a SQLite file (left unchanged)", path);
         if (r < 0)
             return sqlite_file_cannot_write(path, r, e);
         if (application == SQLITE_SCHEMA_APPLICATION)
@@ -82,11 +83,11 @@ static int check_permissions(const char *path, struct toll_error *e)
     const char *slash = strrchr(path, '/');
     CLEANUP_FREE char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     if (!directory)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
         return err_set(e, -errno, "cannot write to '%s': %s", path, strerror(errno));
     if (faccessat(AT_FDCWD, directory, W_OK, AT_EACCESS) < 0)
-        return err_set(e, -errno, "cannot write to '%s': SQLite makes files beside it: %s", path,
+        return err_set(e, -errno, "cannot write to '%s': SQLite creates files next to it: %s", path,
                        strerror(errno));
     return 0;
 }
@@ -102,7 +103,7 @@ static int sqlite_file_check_names(const char *path, struct toll_error *e)
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(file_suffixes); i++) {
         struct buf name = {0};
         buf_printf(&name, "%s%s", path, file_suffixes[i]);
-        r = buf_failed(&name) ? err_set(e, -ENOMEM, "no memory for an output")
+        r = buf_failed(&name) ? err_set(e, -ENOMEM, "cannot open the output: out of memory")
                               : output_file_check(name.data, e);
         buf_done(&name);
     }
@@ -120,7 +121,7 @@ static int check_version(struct sqlite *db, struct toll_error *e)
                        "substr(sqlite_version(), 3) >= 338",
                        &is_new, e);
     if (r == 0 && !is_new)
-        return err_set(e, -EOPNOTSUPP, "the SQLite of this machine is older than 3.38");
+        return err_set(e, -EOPNOTSUPP, "SQLite is too old (expected 3.38 or later)");
     return r;
 }
 
@@ -178,7 +179,7 @@ static int sqlite_file_check_damage(struct sqlite *db, struct toll_error *e)
                            : "SELECT count(length(start_ns)) >= 0 FROM runs NOT INDEXED",
                        &good, e);
     if (r == -EBADMSG || (r == 0 && !good))
-        return err_set(e, -EBADMSG, "the file is damaged; it is left as it is");
+        return err_set(e, -EBADMSG, "file is damaged (left unchanged)");
     return r;
 }
 
@@ -233,8 +234,7 @@ static int sqlite_file_prepare_schema(const char *path, bool *ret_made, struct t
         if (is_new && r != -EBUSY) /* then another toll is making it */
             sqlite_file_remove(path);
         if (r == -ENOSPC)
-            return err_set(e, r, "cannot write to '%s': the disk is full, its tables do not fit",
-                           path);
+            return err_set(e, r, "cannot write to '%s': disk full, its tables do not fit", path);
         return sqlite_file_cannot_write(path, r, e);
     }
     *ret_made = is_new;
@@ -324,7 +324,7 @@ int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
         f->path = strdup(path);
     if (!f || !f->path) {
         free(f);
-        return err_set(e, -ENOMEM, "no memory");
+        return err_set(e, -ENOMEM, "out of memory");
     }
     f->device = st.st_dev;
     f->inode = st.st_ino;
@@ -350,12 +350,12 @@ int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
 static int find_statement(struct sqlite_file *f, unsigned number, struct toll_error *e)
 {
     if (number >= STATEMENTS)
-        return err_set(e, -EINVAL, "there is no statement %u", number);
+        return err_set(e, -EINVAL, "unknown statement %u", number);
     if (f->statements[number])
         return 0;
     struct buf sql = {0};
     sqlite_schema_statement(&sql, number);
-    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "no memory")
+    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "out of memory")
                              : sqlite_prepare(&f->statements[number], f->db, sql.data, e);
     buf_done(&sql);
     return r;
@@ -452,7 +452,7 @@ static int sqlite_open_place(struct sink *s, struct toll_error *e)
 {
     struct state *x = s->state = calloc(1, sizeof *x);
     if (!x)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     int r = sqlite_file_prepare(s->place, &x->is_ours_to_remove, e);
     if (r < 0)
         return r;
@@ -515,7 +515,7 @@ static void process_end(struct sink *s, const struct process_end *e)
     sqlite_rows_process_end(&s->text, rows_of(s), e, s->run, &s->selection);
 }
 
-static void sqlite_sink_mark(struct sink *s, const struct told_mark *m)
+static void sqlite_sink_mark(struct sink *s, const struct run_mark *m)
 {
     sqlite_rows_mark(&s->text, rows_of(s), m, &s->selection);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/words.h"
 
+#include "base/process.h"
+
 #include "base/text/buf.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ==== Human =================================================================================== */
@@ -28,30 +31,7 @@ static void human_scaled(struct buf *b, double number, const char *unit)
 
 void human_seconds(struct buf *b, double seconds)
 {
-    if (seconds >= 86399.5) {
-        uint64_t hours = (uint64_t)(seconds / 3600 + 0.5);
-        buf_printf(b, "%llud %02lluh", (unsigned long long)(hours / 24),
-                   (unsigned long long)(hours % 24));
-    } else if (seconds >= 3599.5) {
-        uint64_t minutes = (uint64_t)(seconds / 60 + 0.5);
-        buf_printf(b, "%lluh %02llum", (unsigned long long)(minutes / 60),
-                   (unsigned long long)(minutes % 60));
-    } else if (seconds >= 59.95) {
-        uint64_t whole = (uint64_t)(seconds + 0.5);
-        buf_printf(b, "%llum %02llus", (unsigned long long)(whole / 60),
-                   (unsigned long long)(whole % 60));
-    } else if (seconds >= 0.9995) {
-        human_three_digits(b, seconds);
-        buf_puts(b, " s");
-    } else if (seconds >= 0.0009995) {
-        human_three_digits(b, seconds * 1e3);
-        buf_puts(b, " ms");
-    } else if (seconds > 0) {
-        human_three_digits(b, seconds * 1e6);
-        buf_puts(b, " µs");
-    } else {
-        buf_puts(b, "0 s");
-    }
+    buf_duration(b, seconds);
 }
 
 void human_count(struct buf *b, double count)
@@ -67,6 +47,14 @@ void human_count(struct buf *b, double count)
         n++;
     } while (whole /= 10);
     buf_add(b, at, (size_t)(digits + sizeof digits - at));
+}
+
+void human_percent(struct buf *b, double share)
+{
+    bool is_tiny = share > 0 && share < 0.001;
+    buf_puts(b, is_tiny ? "< " : "");
+    buf_double_fixed(b, is_tiny ? 0.1 : share * 100, share < 0.0995 && share > 0 ? 1 : 0);
+    buf_puts(b, " %");
 }
 
 void human_number(struct buf *b, const struct metric *m, double number)
@@ -100,10 +88,10 @@ void human_short(struct buf *b, const struct metric *m, double number)
 {
     static const char letters[] = "kMGTPE";
     bool bytes = m->unit == UNIT_bytes;
-    double step = bytes ? 1024 : 1000;
+    double step = bytes && b->units == BYTES_BINARY ? 1024 : 1000;
     if (m->unit == UNIT_ratio)
         number *= 100;
-    if (number < (bytes ? 1023.5 : 999.5)) {
+    if (number < step - 0.5 || (bytes && b->units == BYTES_PLAIN)) {
         bool whole = bytes || m->unit == UNIT_count;
         buf_double_fixed(b, number, whole ? 0 : number < 99.95 ? 2 : 1);
         buf_puts(b, m->unit == UNIT_ratio ? "%" : "");
@@ -135,15 +123,35 @@ void text_style(struct sink *s, const char *sequence)
         buf_puts(&s->text, sequence);
 }
 
+unsigned text_width(const struct sink *s)
+{
+    enum { NARROWEST = 40, WIDEST = 160 };
+    if (!s->columns)
+        return TEXT_LINE;
+    return s->columns < NARROWEST ? NARROWEST : s->columns > WIDEST ? WIDEST : s->columns;
+}
+
+const char *text_heading(const struct metric *m, bool is_upper, char *ret, size_t capacity)
+{
+    const char *bar = strchr(m->line, '|');
+    if (is_upper)
+        snprintf(ret, capacity, "%.*s", bar ? (int)(bar - m->line) : 0, m->line);
+    else if (*m->line)
+        snprintf(ret, capacity, "%s", bar ? bar + 1 : m->line);
+    else
+        snprintf(ret, capacity, "%s%s", m->facts.name, m->kind == METRIC_COUNTER ? "/s" : "");
+    return ret;
+}
+
 void text_paragraph(struct sink *s, const char *lead, const char *text)
 {
-    size_t at = strlen(lead);
+    size_t at = strlen(lead), width = text_width(s);
     size_t indent = at;
     buf_puts(&s->text, lead);
     while (*text) {
         size_t word = strcspn(text, " ");
         size_t columns = utf8_columns(text, word);
-        if (at > indent && at + 1 + columns > TEXT_LINE) {
+        if (at > indent && at + 1 + columns > width) {
             buf_putc(&s->text, '\n');
             size_t start = s->text.length;
             buf_pad(&s->text, start, (unsigned)indent);
@@ -175,6 +183,55 @@ void text_paragraph_done(struct sink *s, const char *lead, struct buf *b)
     buf_done(b);
 }
 
+void text_cut(struct buf *b, size_t start, unsigned columns)
+{
+    if (buf_failed(b) || utf8_columns(b->data + start, b->length - start) <= columns)
+        return;
+    while (b->length > start && utf8_columns(b->data + start, b->length - start) + 1 > columns) {
+        b->length--;
+        while (b->length > start && (b->data[b->length] & 0xC0) == 0x80)
+            b->length--; /* not in the middle of a character */
+    }
+    buf_puts(b, "…");
+}
+
+/* Each has the same width as its replacement, so that columns stay aligned. */
+void text_to_ascii(struct buf *b, size_t start)
+{
+    static const struct {
+        const char *from, *to;
+    } signs[] = {
+        {"≥ ", ">="}, {"≥", ">"}, {"…", "~"}, {"×", "x"}, {"µ", "u"}, {"°", " "},
+        {"–", "-"},   {"▁", "_"}, {"▂", "."}, {"▃", "-"}, {"▄", "="}, {"▅", "+"},
+        {"▆", "*"},   {"▇", "%"}, {"█", "#"}, {"σ", "s"}, {"±", "~"}, {"░", ":"},
+        {"−", "-"},   {"·", "."}, {"│", "|"}, {"└", "+"}, {"─", "-"}, {"├", "|"},
+    };
+    if (buf_failed(b))
+        return;
+    size_t to = start;
+    for (size_t from = start; from < b->length;) {
+        size_t length = 1;
+        const char *ascii = NULL;
+        for (size_t i = 0; i < ARRAY_LEN(signs) && !ascii && (b->data[from] & 0x80); i++) {
+            length = strlen(signs[i].from);
+            if (b->length - from >= length && memcmp(b->data + from, signs[i].from, length) == 0)
+                ascii = signs[i].to;
+        }
+        if (!ascii && (b->data[from] & 0x80)) { /* a name from outside */
+            ascii = "?";
+            for (length = 1; from + length < b->length && (b->data[from + length] & 0xC0) == 0x80;)
+                length++;
+        } else if (!ascii) {
+            length = 1;
+        }
+        size_t count = ascii ? strlen(ascii) : 1;
+        memmove(b->data + to, ascii ? ascii : b->data + from, count);
+        to += count;
+        from += length;
+    }
+    b->length = to;
+}
+
 void text_foreign(struct sink *s, const char *text)
 {
     buf_printable(&s->text, text, strlen(text));
@@ -190,36 +247,122 @@ void text_name_column(struct sink *s, const char *name, unsigned width)
 }
 
 /* In single quotes, where a quote is written '\''. */
-static void text_quoted(struct sink *s, const char *text)
+static void put_quoted(struct buf *b, const char *text)
 {
-    buf_putc(&s->text, '\'');
+    buf_putc(b, '\'');
     while (*text) {
         size_t plain = strcspn(text, "'");
-        buf_printable(&s->text, text, plain);
+        buf_printable(b, text, plain);
         text += plain;
         if (*text == '\'') {
-            buf_puts(&s->text, "'\\''");
+            buf_puts(b, "'\\''");
             text++;
         }
     }
-    buf_putc(&s->text, '\'');
+    buf_putc(b, '\'');
+}
+
+void human_command(struct buf *b, char *const *command)
+{
+    enum { LONGEST = 300 };
+    size_t start = b->length;
+    for (char *const *arg = command; arg && *arg && b->length - start < LONGEST; arg++) {
+        buf_puts(b, arg == command ? "" : " ");
+        if (!**arg || strpbrk(*arg, " \t\n\"'\\$`*?[]{}()<>|&;!#~"))
+            put_quoted(b, *arg);
+        else
+            buf_printable(b, *arg, strlen(*arg));
+    }
+    if (b->length - start > LONGEST && !buf_failed(b)) {
+        b->length = start + LONGEST;
+        while ((b->data[b->length] & 0xC0) == 0x80)
+            b->length--; /* not in the middle of a letter */
+        buf_puts(b, "…");
+    }
 }
 
 void text_command(struct sink *s, char *const *command)
 {
-    enum { LONGEST = 300 };
-    size_t start = s->text.length;
-    for (char *const *arg = command; arg && *arg && s->text.length - start < LONGEST; arg++) {
-        buf_puts(&s->text, arg == command ? "" : " ");
-        if (!**arg || strpbrk(*arg, " \t\n\"'\\$`*?[]{}()<>|&;!#~"))
-            text_quoted(s, *arg);
+    human_command(&s->text, command);
+}
+
+void human_end(struct buf *b, const struct summary *summary)
+{
+    const struct toll_end *end = &summary->whole.end;
+    bool attached = summary->run->target_count > 0;
+    /* A program that measures a part of itself is alive at the end of it, of course. */
+    bool is_own_block = attached && summary->run->pid && summary->run->pid == summary->run->own_pid;
+    bool is_cut = end->unknown && !end->ended; /* the record does not have the end */
+    const char *link = " in ";
+    if (is_cut) {
+        buf_puts(b, "record ends");
+        link = " after ";
+    } else if (!summary->has_target || (is_own_block && !end->ended)) {
+        buf_puts(b, "measured");
+        link = " for ";
+    } else if (attached && end->ended && !end->unknown && !end->signaled) {
+        buf_printf(b, "exit %d, measured", end->status);
+        link = " for ";
+    } else if (!end->ended) {
+        buf_puts(b, attached ? "still running, measured" : "still running");
+        link = attached ? " for " : " after ";
+    } else if (end->unknown) {
+        buf_puts(b, attached ? "ended" : "exit status unknown,");
+        link = " after ";
+    } else if (end->signaled) {
+        const char *name = signal_name(end->status);
+        link = " after ";
+        if (end->oom_killed)
+            buf_puts(b, "killed by the OOM killer");
+        else if (name)
+            buf_printf(b, "%skilled by SIG%s", end->timed_out ? "timed out, " : "", name);
         else
-            text_foreign(s, *arg);
+            buf_printf(b, "%skilled by signal %d", end->timed_out ? "timed out, " : "",
+                       end->status);
+        if (end->core_dumped)
+            buf_puts(b, " (core dumped)");
+    } else {
+        buf_printf(b, "%sexit %d", end->timed_out ? "timed out, " : "", end->status);
+        if (end->oom_killed)
+            buf_puts(b, ", out of memory,");
     }
-    if (s->text.length - start > LONGEST && !buf_failed(&s->text)) {
-        s->text.length = start + LONGEST;
-        while ((s->text.data[s->text.length] & 0xC0) == 0x80)
-            s->text.length--; /* not in the middle of a letter */
-        buf_puts(&s->text, "…");
+    buf_puts(b, link);
+    human_seconds(b, (double)summary->elapsed_ns / 1e9);
+}
+
+/* ==== Limits ================================================================================== */
+
+unsigned limits_used(const struct limits *limits, struct limit_used ret[LIMITS])
+{
+    static const struct {
+        enum limit_kind kind;
+        enum metric_id unit;
+        const char *name;
+    } kinds[] = {
+        {LIMIT_CPUS, process_cpu_cores, "cores"},
+        {LIMIT_MEMORY_BYTES, process_memory_rss_bytes, "memory"},
+        {LIMIT_TASKS, process_threads_count, "tasks of the cgroup"},
+        {LIMIT_ADDRESS_BYTES, process_memory_rss_bytes, "address space of the main process"},
+        {LIMIT_OPEN_FILES, process_threads_count, "open files of the main process"},
+        {LIMIT_CPU_SECONDS, process_cpu_seconds, "CPU time of the main process"},
+    };
+    unsigned count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        const struct limit *l = &limits->of[kinds[i].kind];
+        double allowed = kinds[i].kind == LIMIT_CPUS ? l->cores : (double)l->value;
+        if (!l->known || l->unlimited || !l->has_used || !(allowed > 0))
+            continue;
+        bool is_charged = kinds[i].kind == LIMIT_MEMORY_BYTES && l->whose &&
+                          strcmp(l->whose, "cgroup") == 0;
+        ret[count++] = (struct limit_used){
+            .kind = kinds[i].kind,
+            .name = is_charged ? "memory charged to the cgroup" : kinds[i].name,
+            .unit = metric_of(kinds[i].unit),
+            .limit = l,
+            .used = l->used,
+            .allowed = allowed,
+            .is_least = l->used_is_least && !l->reached,
+        };
     }
+    return count;
 }

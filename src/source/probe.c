@@ -113,8 +113,8 @@ static void probe_try_child(struct probe_facts *f)
     while (reaped < 0 && errno == EINTR);
     f->started_child = true;
     f->waited_child = reaped == pid && WIFEXITED(status) && WEXITSTATUS(status) == CHILD_STATUS;
-    f->tells_exit_status = process_exit_status(pidfd, &status) && WIFEXITED(status) &&
-                           WEXITSTATUS(status) == CHILD_STATUS;
+    f->has_exit_status = process_exit_status(pidfd, &status) && WIFEXITED(status) &&
+                         WEXITSTATUS(status) == CHILD_STATUS;
 #else
     (void)f;
 #endif
@@ -162,6 +162,11 @@ int probe_facts_read(struct probe_facts *f, const char *root, struct toll_error 
 void probe_facts_done(struct probe_facts *f)
 {
     sysroot_close(&f->root);
+}
+
+void finding_needs_root(struct finding *f, const struct probe_facts *p)
+{
+    f->needs_root = p->user != 0;
 }
 
 /* ---- One look of a collector ----------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Probes: each source says whether it can be measured here, and if not why and what to do about it.
+ * Probes: each source reports whether it can be measured here, and if not why and what would help.
  * A probe is a function in the source's own folder and one row in the table of doctor/doctor.c. It
  * opens the source as measuring does. */
 #pragma once
@@ -19,12 +19,12 @@ struct probe_facts {
     uid_t user;
     uint64_t capabilities; /* CapEff */
     bool ignores_sigchld;
-    bool is_virtual;        /* a hypervisor is below */
-    bool is_amd;            /* the processor's maker, for the name of a module */
-    bool has_systemd;       /* it runs */
-    bool started_child;     /* a child was started to find out the next two */
-    bool waited_child;      /* wait4 returned its exit status and usage */
-    bool tells_exit_status; /* a pidfd does so, too, after the child was reaped */
+    bool is_virtual;      /* a hypervisor is below */
+    bool is_amd;          /* the processor's maker, for the name of a module */
+    bool has_systemd;     /* it runs */
+    bool started_child;   /* a child was started to find out the next two */
+    bool waited_child;    /* wait4 returned its exit status and usage */
+    bool has_exit_status; /* a pidfd does so, too, after the child was reaped */
 };
 
 /* root: of a recorded machine, or NULL. 0, or -errno and a message. */
@@ -56,6 +56,7 @@ struct finding {
     struct buf means;
     struct buf detail;
     struct buf remedy;
+    bool needs_root; /* root would not need the remedy */
 };
 
 /* Each overwrites what was found before. */
@@ -67,6 +68,9 @@ void finding_unknown(struct finding *f, const char *detail, ...) PRINTF_LIKE(2, 
 /* A few words about what was found, and what to do where something is missing. */
 void finding_detail(struct finding *f, const char *format, ...) PRINTF_LIKE(2, 3);
 void finding_remedy(struct finding *f, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Notes that root would not have this problem, unless the user is root. */
+void finding_needs_root(struct finding *f, const struct probe_facts *p);
 
 /* ---- One look of a collector ----------------------------------------------------------------- */
 

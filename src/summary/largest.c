@@ -60,7 +60,7 @@ void largest_add(struct largest *l, const struct largest_process *p)
     program->cpu_ns += p->cpu_ns;
     if (p->peak_bytes > program->peak_bytes)
         program->peak_bytes = p->peak_bytes;
-    program->is_complete &= p->is_complete && p->has_cpu && p->has_peak;
+    program->is_complete &= p->is_complete && p->has_cpu;
 }
 
 static int largest_compare_programs(const void *a, const void *b)

@@ -30,8 +30,8 @@ struct largest_program {
     char name[ENTITY_NAME_BYTES];
     uint64_t count;
     uint64_t cpu_ns;
-    uint64_t peak_bytes; /* of the largest of them */
-    bool is_complete;    /* so is every process of it */
+    uint64_t peak_bytes; /* of the largest of them; 0: not read */
+    bool is_complete;    /* so is every process of it: cpu_ns is no lower bound */
 };
 
 /* Zeroed is empty. A process is in both lists when it is among the largest of both. */

@@ -304,8 +304,8 @@ struct phase_figure phase_figures_of(const struct phase_figures *f, enum metric_
                                      uint64_t begin_ns, uint64_t end_ns)
 {
     const struct metric *m = metric_of(id);
-    if (f->told)
-        return f->told[id];
+    if (f->recorded)
+        return f->recorded[id];
     if (m->kind == METRIC_COUNTER)
         return phase_figures_counter(f, id, begin_ns, end_ns);
     if (m->fold == FOLD_RATE) { /* of the counter in the row above */
@@ -414,10 +414,10 @@ int phases_begin(struct phases *p, const char *name, pid_t pid, uint64_t at_ns, 
     return 0;
 }
 
-bool phases_was_told_for(const struct phases *p, const char *name, pid_t pid)
+bool phases_was_begun_for(const struct phases *p, const char *name, pid_t pid)
 {
     size_t at = phases_find(p, name, pid, false); /* it may have left since */
-    return at && p->open[at - 1]->told_for;
+    return at && p->open[at - 1]->is_reported_for;
 }
 
 int phases_end(struct phases *p, const char *name, pid_t pid, uint64_t at_ns,

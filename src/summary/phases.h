@@ -20,8 +20,8 @@
 struct phase_figure;
 
 struct phase_figures {
-    const struct phase_figure *told; /* borrowed, by metric: read from a record, nothing below is
-                                        known then; NULL: from looks */
+    const struct phase_figure *recorded; /* borrowed, by metric: read from a record, nothing below
+                                        is known then; NULL: from looks */
     uint64_t looks;
     uint64_t first_ns, last_ns; /* when these were */
     struct row base;            /* counters at the first look that knew them */
@@ -78,7 +78,7 @@ struct phase {
     char *name;       /* owned */
     char *attributes; /* owned, words of a mark; NULL: none */
     pid_t pid;
-    bool told_for;        /* another process reported the beginning for that process */
+    bool is_reported_for; /* another process reported the beginning for that process */
     uint64_t start_ticks; /* of that process, once it was looked at */
     unsigned depth;
     uint64_t begin_ns, end_ns;
@@ -104,7 +104,7 @@ void phase_free(struct phase *p);
 int phases_begin(struct phases *p, const char *name, pid_t pid, uint64_t at_ns, struct phase **ret);
 
 /* Whether such a phase is open that was begun for that process, not by itself: that of a shell. */
-bool phases_was_told_for(const struct phases *p, const char *name, pid_t pid);
+bool phases_was_begun_for(const struct phases *p, const char *name, pid_t pid);
 
 /* Whether the process that began the phase is not there any more. */
 struct phase_owner {
@@ -132,7 +132,7 @@ bool phase_is_widened(const struct phase *p);
 const struct phase_figures *phase_figures(const struct phase *p);
 
 /* Something that the job reported about itself. */
-struct told_mark {
+struct run_mark {
     enum mark_kind kind; /* of a phase: its end */
     const char *name;
     pid_t pid;

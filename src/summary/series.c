@@ -188,6 +188,17 @@ void series_put(struct series *s, const struct metric *m, union value value, uin
         series_close_window(s, m, elapsed_ns);
 }
 
+bool series_observed_at(const struct series *s, const struct metric *m, uint64_t elapsed_ns,
+                        double *ret)
+{
+    if (s->observed_ns != elapsed_ns || (series_is_windowed(m) && (s->window_ns || !s->closed_ns)))
+        return false;
+    *ret = !series_is_windowed(m) ? metric_number(m, s->last)
+           : s->closed > 0        ? s->closed / ((double)s->closed_ns / 1e9)
+                                  : 0;
+    return true;
+}
+
 void series_at_least(struct series *s, double value)
 {
     if (s->count && value <= s->max)
@@ -217,6 +228,7 @@ void series_end(struct series *s, const struct metric *m, uint64_t elapsed_ns)
         end_window(s, m, elapsed_ns);
     s->min = buf_double_again(s->min, SERIES_DECIMALS);
     s->max = buf_double_again(s->max, SERIES_DECIMALS);
+    s->at_peak = buf_double_again(s->at_peak, SERIES_DECIMALS);
 }
 
 double series_mean(const struct series *s, const struct metric *m)

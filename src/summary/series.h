@@ -88,7 +88,10 @@ struct series {
     double closed; /* collected in the window before it */
     uint64_t closed_ns;
     enum coverage coverage;
-    bool is_unlimited;           /* of a limit: it was read, and there is none */
+    double at_peak;      /* of a part of a target: its value when the whole had its maximum */
+    uint64_t at_peak_ns; /* when that was; 0: not known */
+    bool last_is_old;    /* the last sample had figures beside which this one was not read */
+    bool is_unlimited;   /* of a limit: it was read, and there is none */
     struct histogram *histogram; /* borrowed; NULL: no quantiles */
 };
 
@@ -97,6 +100,10 @@ void series_put(struct series *s, const struct metric *m, union value value, uin
 
 /* Weight of a value in the distribution, where there is one. */
 void series_weigh(struct series *s, const struct metric *m, double value, uint64_t weight);
+
+/* The value that was observed at elapsed_ns. False: none was, as within a window. */
+bool series_observed_at(const struct series *s, const struct metric *m, uint64_t elapsed_ns,
+                        double *ret);
 
 /* It is known from elsewhere that the value was once as large as this, at an unknown time. */
 void series_at_least(struct series *s, double value);

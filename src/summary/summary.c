@@ -334,13 +334,34 @@ static void note_bounds(uint64_t *denied, const struct row *row)
     *denied |= row->at_least;
 }
 
+/* What the parts had at the moment of the maximum of the whole: their own maxima are of others. */
+static void put_parts_at_peak(struct target_summary *t, uint64_t elapsed_ns)
+{
+    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
+        const struct metric *m = metric_of(id);
+        if (m->kind == METRIC_COUNTER || t->series[PART_COMBINED][id].max_at_ns != elapsed_ns)
+            continue;
+        for (unsigned part = 0; part < PARTS; part++) {
+            struct series *s = &t->series[part][id];
+            bool is_known = part != PART_COMBINED &&
+                            series_observed_at(s, m, elapsed_ns, &s->at_peak);
+            s->at_peak_ns = is_known ? elapsed_ns : 0;
+        }
+    }
+}
+
 static void put_target(const struct summary *s, struct target_summary *t,
                        const struct frame_row parts[PARTS], uint64_t elapsed_ns)
 {
     for (unsigned part = 0; part < PARTS; part++) {
-        put_row(s, t->series[part], parts[part].row, elapsed_ns);
-        note_bounds(&t->denied[part], parts[part].row);
+        const struct row *row = parts[part].row;
+        put_row(s, t->series[part], row, elapsed_ns);
+        note_bounds(&t->denied[part], row);
+        if (row && (row_seen(row) >> process_memory_rss_bytes & 1))
+            FOR_EACH_BIT(id, PROCESS_ROLLUP_BITS)
+        t->series[part][id].last_is_old = !(row_seen(row) >> id & 1);
     }
+    put_parts_at_peak(t, elapsed_ns);
 }
 
 /* By its number, as long as there was memory for all that were met before. */
@@ -415,12 +436,15 @@ void summary_process(struct summary *s, const struct process *p, bool has_ended)
         .start = p->entity.start_ticks,
         .has_cpu = seen >> process_cpu_seconds & 1,
         .has_peak = seen >> process_memory_peak_bytes & 1,
-        .is_complete = has_ended && p->has_ended,
+        .is_complete = has_ended && p->has_ended && !p->baseline.user && !p->baseline.system,
     };
     memcpy(l.name, p->entity.name, sizeof l.name);
     if (p->command)
         snprintf(l.command, sizeof l.command, "%s", p->command);
+    /* What it used before it was tracked, rounded up, is not the run's. */
+    uint64_t before_ns = p->baseline.user + p->baseline.system;
     l.cpu_ns = l.has_cpu ? row_value(row, process_cpu_seconds).u : 0;
+    l.cpu_ns -= min_u64(l.cpu_ns, before_ns);
     l.peak_bytes = l.has_peak ? row_value(row, process_memory_peak_bytes).u : 0;
     largest_add(s->largest, &l);
 }
@@ -460,6 +484,11 @@ static void end_target(struct target_summary *t, uint64_t elapsed_ns)
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned id = 0; id < PROCESS_METRICS; id++)
             series_end(&t->series[part][id], metric_of(id), elapsed_ns);
+    /* The last window may have the maximum of a rate. */
+    for (unsigned part = 0; part < PARTS; part++)
+        for (unsigned i = 0; i < PROCESS_METRICS; i++)
+            if (t->series[part][i].at_peak_ns != t->series[PART_COMBINED][i].max_at_ns)
+                t->series[part][i].at_peak_ns = 0;
 }
 
 void summary_end(struct summary *s, uint64_t elapsed_ns)
@@ -488,4 +517,86 @@ enum quality summary_instance_quality(const struct series *s, const struct metri
         return figure > 0 ? QUALITY_LOWER_BOUND : QUALITY_UNKNOWN;
     }
     return counts && s->coverage == COVERED ? QUALITY_EXACT : QUALITY_SAMPLED;
+}
+
+/* The largest value that a sample had. */
+static double summary_sampled_memory(const struct summary *s)
+{
+    const struct curve *c = &s->memory_curve;
+    double most = 0;
+    for (unsigned i = 0; i < CURVE_POINTS; i++)
+        if (c->points[i].covered_ns && c->points[i].max > most)
+            most = c->points[i].max;
+    return most;
+}
+
+/* A figure of all targets together, the total of a counter or the peak of a gauge. A lower bound of
+ * zero says nothing: it is unknown. */
+static enum quality summary_figure(const struct summary *s, uint64_t selected, enum metric_id id,
+                                   double *ret)
+{
+    const struct series *series = &s->whole.series[PART_COMBINED][id];
+    enum quality q = s->whole.provenance[PART_COMBINED][id].quality;
+    *ret = metric_of(id)->kind == METRIC_COUNTER ? metric_number(metric_of(id), series->last)
+                                                 : series->max;
+    if (!(selected >> id & 1) || series->is_unlimited)
+        return QUALITY_UNKNOWN;
+    return q == QUALITY_LOWER_BOUND && *ret <= 0 ? QUALITY_UNKNOWN : q;
+}
+
+struct memory_peak summary_memory_peak(const struct summary *s, uint64_t selected)
+{
+    const double noticeable = 1.02;
+    const double least_of_a_program = 1 << 20;
+    struct memory_peak m = {0};
+    double largest, started;
+    m.quality = summary_figure(s, selected, process_memory_rss_bytes, &m.bytes);
+    if (m.quality == QUALITY_UNKNOWN)
+        m.bytes = 0;
+    enum quality of_largest = summary_figure(s, selected, process_memory_peak_bytes, &largest);
+    if (of_largest == QUALITY_UNKNOWN)
+        largest = 0;
+    enum quality of_started = summary_figure(s, selected, process_processes_started_count,
+                                             &started);
+    bool is_alone = of_started != QUALITY_UNKNOWN && started <= 1;
+    bool is_short = s->run->command && s->elapsed_ns < SUMMARY_SHORTEST_FOR_MEMORY_NS;
+    bool is_selected = selected >> process_memory_rss_bytes & 1;
+    /* A record without a summary: then even the duration is a lower bound. */
+    bool is_cut_short = s->whole.end.unknown && !s->whole.end.ended;
+    bool is_so_far = s->whole.provenance[PART_COMBINED][process_wall_seconds].quality ==
+                     QUALITY_LOWER_BOUND;
+    bool is_partial = s->whole.partial[PART_COMBINED] >> process_memory_rss_bytes & 1;
+    /* A mark that was read before the program had its memory is no better than a sample. */
+    bool is_premature = is_short && largest < least_of_a_program &&
+                        of_largest == QUALITY_LOWER_BOUND;
+    m.is_of_largest = largest > 0 && largest >= m.bytes && !is_premature &&
+                      largest > noticeable * summary_sampled_memory(s);
+    if (m.is_of_largest) {
+        m.bytes = largest;
+        /* No other process was seen. Unless all are counted, one may have lived between samples. */
+        bool is_known_alone = of_started >= QUALITY_EXACT_IF_REAPED;
+        m.quality = !is_alone || of_largest == QUALITY_LOWER_BOUND ? QUALITY_LOWER_BOUND
+                    : is_known_alone                               ? of_largest
+                                                                   : QUALITY_SAMPLED;
+        m.why = !is_alone ? "samples missed the peak of all processes together"
+                : of_largest == QUALITY_LOWER_BOUND ? "it may have grown after the last sample"
+                                                    : NULL;
+    } else if (m.quality == QUALITY_UNKNOWN) {
+        /* Without /proc not even the command was seen, however long it runs. */
+        bool is_seen = of_started != QUALITY_UNKNOWN;
+        m.why = is_short && is_selected && is_seen ? "too short to be sampled" : NULL;
+    } else if (is_short && m.bytes < least_of_a_program) {
+        /* Whatever was sampled was before the program had its memory. */
+        m.quality = QUALITY_UNKNOWN;
+        m.why = "too short to be sampled";
+    } else if (is_short) {
+        m.quality = QUALITY_LOWER_BOUND;
+        m.why = "the run was too short for more samples";
+    } else if (m.quality == QUALITY_LOWER_BOUND) {
+        m.why = is_partial     ? "some processes could not be read"
+                : is_cut_short ? "the record ends before the run did"
+                : is_so_far    ? "the run is still being measured"
+                               : "samples were skipped";
+    }
+    return m;
 }

@@ -54,7 +54,7 @@ struct run {
     bool gpus_awaited;  /* some GPUs may be missing: a driver has not begun yet */
     bool gpus_unread;   /* there are GPUs, but they were not asked for */
     unsigned gpu_count; /* that the machine has, chosen or not, as far as they have answered */
-    bool gpus_untold;   /* of a record without the key: GPUs may have been read */
+    bool gpus_unlisted; /* of a record without the key: GPUs may have been read */
     uint64_t start_real_ns;
     uint64_t interval_ns; /* 0 = auto */
     bool no_children;
@@ -189,6 +189,22 @@ void summary_end(struct summary *s, uint64_t elapsed_ns);
 /* How a figure of the machine was obtained: counters are the kernel's own, and exact unless their
  * source was silent for a part of the run. */
 enum quality summary_instance_quality(const struct series *s, const struct metric *m);
+
+/* The peak of the resident memory of all processes together, as far as it is known. */
+struct memory_peak {
+    double bytes;
+    enum quality quality;
+    bool is_of_largest; /* the kernel's mark of the largest process, which samples did not reach */
+    const char *why;    /* it is unknown or a lower bound; NULL: nothing to explain */
+};
+
+/* A command that ran shorter has seldom been sampled after it had its memory. */
+#define SUMMARY_SHORTEST_FOR_MEMORY_NS (50 * NS_PER_MS)
+
+/* The peak is sampled. The kernel's own mark of the largest process is not, so the figure is never
+ * below it. Where it is more than any sample had, samples missed the peak. selected: bits of the
+ * metrics that count, others are unknown. */
+struct memory_peak summary_memory_peak(const struct summary *s, uint64_t selected);
 
 /* ==== Energy ================================================================================== */
 

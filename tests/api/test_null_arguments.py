@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(
 # Where toll.h says what NULL means, apart from `e`, which is NULL wherever the caller likes.
 MEANS_SOMETHING = {
     ("toll_tracker_new", "options"),
+    ("toll_compared_text", "output"),
     ("toll_tracker_launch", "launch"),
     ("toll_tracker_add_target", "target"),
     ("toll_tracker_finish", "ret_end"),
@@ -27,6 +28,8 @@ MEANS_SOMETHING = {
     ("toll_send", "destination"),
     ("toll_send", "ret"),
     ("toll_mark_event", "attributes"),
+    ("toll_frames_draw", "frames"),
+    ("toll_frames_draw", "how"),
     ("toll_snapshot", "target"),
     ("toll_snapshot", "options"),
     ("toll_probe_new", "target"),
@@ -37,8 +40,14 @@ MEANS_SOMETHING = {
     ("toll_phases_analyze", "format"),
     ("toll_diagnosis_new", "root"),
     ("toll_record_runs", "arg"),
+    ("toll_recommend", "asked"),
+    ("toll_report", "asked"),
+    ("toll_report", "output"),
+    ("toll_repeats_add", "parameters"),
+    ("toll_repeats_text", "output"),
     ("toll_row_at", "ret_value"),
     ("toll_row_column", "buf"),
+    ("toll_number_text", "buf"),
 }
 # Marks without a tracker go to a toll run around the program: 1, nobody listens.
 MEANS_SOMETHING |= {(f"toll_mark{kind}", "t")
@@ -55,6 +64,15 @@ VALID = {
     "const struct toll_mark *": "&mark",
     "const struct toll_export *": "&export",
     "const struct toll_comparison *": "&comparison",
+    "const struct toll_recommend *": "&recommend",
+    "const struct toll_report *": "&report",
+    "const struct toll_compare *": "&compare",
+    "struct toll_compared **": "&made_compared",
+    "struct toll_compared *": "compared",
+    "const struct toll_compared *": "compared",
+    "struct toll_gate **": "&made_gate",
+    "struct toll_gate *": "gate",
+    "const struct toll_gate *": "gate",
     "const struct toll_format *": "toll_format_at(0)",
     "struct toll_launch *": "&launch",
     "struct toll_end *": "&end",
@@ -69,12 +87,18 @@ VALID = {
     "struct toll_frame **": "&made_frame",
     "struct toll_frame *": "frame",
     "const struct toll_frame *": "frame",
+    "const struct toll_frame *const *": "frames",
+    "struct toll_chart *": "&chart",
+    "const struct toll_drawing *": "&drawing",
     "const struct toll_row *": "toll_frame_row(frame, 0)",
     "struct toll_probe **": "&made_probe",
     "struct toll_probe *": "probe",
     "struct toll_translator **": "&made_translator",
     "struct toll_translator *": "translator",
     "const struct toll_translator *": "translator",
+    "struct toll_repeats **": "&made_repeats",
+    "struct toll_repeats *": "repeats",
+    "const struct toll_repeats *": "repeats",
     "struct toll_diagnosis **": "&made_diagnosis",
     "struct toll_diagnosis *": "diagnosis",
     "const struct toll_diagnosis *": "diagnosis",
@@ -88,6 +112,10 @@ VALID = {
     "const char * format": '"json"',
     "double *": "&number",
     "void *": "&number",
+    "void **": "&made_bytes",
+    "const void *": "line",
+    "size_t *": "&made_size",
+    "const char * unit": '"seconds"',
     "void (*)(void *arg, const struct toll_run *run)": "on_run",
     "unsigned": "0",
     "int": "0",
@@ -111,8 +139,12 @@ PROGRAM = r"""
 
 static struct toll_tracker *tracker, *made_tracker;
 static struct toll_frame *frame, *made_frame;
+static const struct toll_frame *frames[1];
+static struct toll_chart chart = {.size = sizeof chart};
+static struct toll_drawing drawing = {.size = sizeof drawing};
 static struct toll_probe *probe, *made_probe;
 static struct toll_translator *translator, *made_translator;
+static struct toll_repeats *repeats, *made_repeats;
 static struct toll_diagnosis *diagnosis, *made_diagnosis;
 static struct toll_options options = {.size = sizeof options};
 static struct toll_output output = {.size = sizeof output, .destination = "out.csv"};
@@ -120,6 +152,11 @@ static struct toll_target target = {.size = sizeof target};
 static struct toll_mark mark = {.size = sizeof mark, .name = "name"};
 static struct toll_export export = {.size = sizeof export, .record = "none.jsonl"};
 static struct toll_comparison comparison = {.size = sizeof comparison};
+static struct toll_recommend recommend = {.size = sizeof recommend};
+static struct toll_report report = {.size = sizeof report};
+static struct toll_compare compare = {.size = sizeof compare};
+static struct toll_compared *compared, *made_compared;
+static struct toll_gate *gate, *made_gate;
 static struct toll_launch launch = {.size = sizeof launch};
 static struct toll_end end = {.size = sizeof end};
 static struct toll_sent sent = {.size = sizeof sent};
@@ -133,6 +170,8 @@ static char *text, line[64];
 static const char *const words[] = {"key=value", NULL};
 static char *const command[] = {"true", NULL};
 static double number;
+static void *made_bytes;
+static size_t made_size;
 
 __attribute__((unused)) static void on_run(void *arg, const struct toll_run *run)
 {
@@ -153,7 +192,8 @@ static int prepare(const char *state)
     options.system = true;
     if (toll_tracker_new(&tracker, &options, &e) < 0 ||
         toll_snapshot(&frame, NULL, NULL, &e) < 0 || toll_probe_new(&probe, NULL, NULL, &e) < 0 ||
-        toll_translator_new(&translator, "resource-tracker", &e) < 0)
+        toll_translator_new(&translator, "resource-tracker", &e) < 0 ||
+        toll_repeats_new(&repeats, &e) < 0)
         return -1;
     int r = 0;
     if (strcmp(state, "attached") == 0)

@@ -3,7 +3,7 @@
 
     BENCH_N=100           only trees of that size (several with commas)
     BENCH_ONLY=floor      only these parts: cadence, attach, system, network, gpu, floor, slowdown,
-                          exits, start, count, sqlite, export, python
+                          exits, start, count, sqlite, export, report, python
     BENCH_ROUNDS=3        that many times as many repetitions
 """
 import os
@@ -19,6 +19,7 @@ import gpu_reading
 import measure
 import network_bytes
 import python_package
+import reporting
 import slowdown
 import sqlite_files
 import starting
@@ -38,6 +39,7 @@ PARTS = {
     "count": counting.run,
     "sqlite": sqlite_files.run,
     "export": exporting.run,
+    "report": reporting.run,
     "python": python_package.run,
 }
 

@@ -118,7 +118,7 @@ static void report(void)
 
 static void mark(void)
 {
-    toll_mark_event(NULL, "nobody listens", NULL);
+    toll_mark_event(NULL, "no listener", NULL);
 }
 
 static void measure(const char *title, void (*call)(void), unsigned times)
@@ -205,7 +205,7 @@ int main(void)
     measure("toll_probe_read, another process alone", probe_other, 300);
     measure("toll_snapshot, the machine", snapshot_machine, 20);
     measure("a tracker: new, start, finish, free", whole_life, 20);
-    measure("toll_mark_event, nobody listens", mark, 10000);
+    measure("toll_mark_event, without a listener", mark, 10000);
     toll_probe_free(own_probe);
     toll_probe_free(other_probe);
     kill(other.id, SIGKILL);

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The Python package against psutil, in one process and in turn: a look at this process, and what a
-tracked block costs. The values read are the same; a lap of one stands beside a lap of the other."""
+"""The Python package against psutil, in turn: its import, a snapshot of this process, and what a tracked
+block costs. The values read are the same; a lap of one is beside a lap of the other."""
+import os
+import resource
+import subprocess
 import sys
+import tempfile
 import time
 
 from measure import BUILD, headline, line, median, ns, quartiles, rounds
@@ -10,6 +14,8 @@ LAPS = 60
 LOOKS = 300
 SNAPSHOT_TARGET = 20
 BLOCK_TARGET_NS = 2e6
+IMPORT_LAPS = 30
+IMPORT_TARGET = 1.2
 
 
 def by_psutil(process):
@@ -88,6 +94,35 @@ def blocks(toll, psutil):
     line("  … CPU time of both threads", 1, ns(median(cpu)), "")
 
 
+def cpu_of_python_ns(code, variables):
+    """User and system time of an interpreter that does this."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], env=variables, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ((after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)) * 1e9
+
+
+def imports():
+    """What an import adds to an empty program; both with compiled files, as they are installed."""
+    codes = {"nothing": "pass", "toll": "import toll", "psutil": "import psutil",
+             "track": "import toll; toll.track"}
+    with tempfile.TemporaryDirectory() as cache:
+        variables = {**os.environ, "PYTHONPATH": str(BUILD / "python"), "PYTHONPYCACHEPREFIX": cache}
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
+        for code in codes.values():
+            cpu_of_python_ns(code, variables)
+        laps = [{name: cpu_of_python_ns(code, variables) for name, code in codes.items()}
+                for _ in range(rounds(IMPORT_LAPS))]
+    added = {name: [lap[name] - lap["nothing"] for lap in laps] for name in codes}
+    ratios = [a / b for a, b in zip(added["toll"], added["psutil"]) if b > 0]
+    low, high = quartiles(ratios)
+    line("import toll, CPU time", 1, ns(median(added["toll"])),
+         f"{ns(median(added['psutil']))} import psutil", f"{median(ratios):.2f} ×",
+         f"≤ {IMPORT_TARGET} ×", decide(ratios, lambda one: one <= IMPORT_TARGET),
+         f"beyond an empty program; quartiles of the ratio {low:.2f} and {high:.2f}")
+    line("  … and the first use of toll.track", 1, ns(median(added["track"])), "")
+
+
 def run():
     headline("The Python package, against psutil")
     sys.path.insert(0, str(BUILD / "python"))
@@ -97,5 +132,6 @@ def run():
     except ImportError as error:
         print(f"left out: {error}")
         return
+    imports()
     looks(toll, psutil)
     blocks(toll, psutil)

@@ -4,6 +4,9 @@
  *
  *   samples COUNT DIRECTORY
  *   → sqlite WALL_NS CPU_NS   jsonl …   floor …, a line each
+ *
+ *   samples COUNT -
+ *   → the lines of the record
  */
 #include "base/clock.h"
 #include "base/io/sqlite.h"
@@ -133,6 +136,27 @@ static void write_jsonl(uint64_t count, const char *directory)
     tell("jsonl", wall, cpu);
 }
 
+/* The record on stdout, as fast as it is read: a sink would drop what a pipe has no room for. */
+static void print_jsonl(uint64_t count)
+{
+    struct toll_error e = {0};
+    struct sink *sink;
+    struct toll_output out = {.size = sizeof out, .fd = STDERR_FILENO, .format = "jsonl"};
+    if (sink_open(&sink, &out, &job.selection, &e) < 0)
+        fail("opening a record", &e);
+    sink->run = &job.run;
+    sink->kind->begin(sink, &job.run);
+    for (uint64_t i = 0; i < count; i++) {
+        make_sample(i);
+        sink->kind->frame(sink, &job.frame);
+        if (buf_failed(&sink->text) ||
+            fwrite(sink->text.data, 1, sink->text.length, stdout) != sink->text.length)
+            fail("writing a record", &e);
+        buf_clear(&sink->text);
+    }
+    sink_close(sink, false);
+}
+
 /* The values of one part of a target for every row, as many rows as the file above has. */
 static void write_floor(uint64_t count, const char *directory)
 {
@@ -174,6 +198,10 @@ int main(int argc, char **argv)
         return 2;
     uint64_t count = strtoull(argv[1], NULL, 10);
     make_job();
+    if (strcmp(argv[2], "-") == 0) {
+        print_jsonl(count);
+        return 0;
+    }
     write_sqlite(count, argv[2]);
     write_jsonl(count, argv[2]);
     write_floor(count, argv[2]);

@@ -30,7 +30,7 @@ def load(path):
 refresh = load(TOP / "tools/refresh-docs")
 schemas = load(TOP / "tools/record-schema")
 
-MAN_PAGE = BUILD / "man/toll.1"
+MAN_PAGES = [BUILD / "man" / path.stem for path in sorted((TOP / "man").glob("*.1.in"))]
 DOCUMENTS = sorted(
     path
     for path in [*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md"), *(TOP / "examples").glob("*.md")]
@@ -63,10 +63,20 @@ def output(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+MAN_PAGE = pytest.mark.parametrize("page", MAN_PAGES, ids=lambda page: page.name)
+
+
+def manual(page):
+    """The text of a page without its markup."""
+    text = re.sub(r"\\f[BIR]|\\&", "", page.read_text(encoding="utf-8").replace("\\-", "-"))
+    return re.sub(r"(?m)^\.(?:[BI]R?|RB|RI|IR|IB) |(?<=\S)\"|\"(?=\S)", "", text)
+
+
 @hostlib.needs("mandoc")
-def test_man_page_is_well_formed():
+@MAN_PAGE
+def test_manual_page_is_well_formed(page):
     done = subprocess.run(
-        ["mandoc", "-T", "lint", "-W", "warning", MAN_PAGE],
+        ["mandoc", "-T", "lint", "-W", "warning", page],
         capture_output=True,
         text=True,
         check=False,
@@ -74,10 +84,30 @@ def test_man_page_is_well_formed():
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_man_page_is_filled_in():
-    text = MAN_PAGE.read_text(encoding="utf-8")
-    assert not re.findall(r"@[A-Z]+@", text)
-    assert output(TOLL, "help", "--man") in text
+@hostlib.needs("man")
+@MAN_PAGE
+def test_manual_page_fits_a_terminal(page):
+    done = subprocess.run(
+        ["man", "--warnings=w", "-l", page],
+        env={**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80", "MANPAGER": "cat"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+
+
+@MAN_PAGE
+def test_manual_page_is_filled_in(page):
+    assert not re.findall(r"@[A-Z]+@", page.read_text(encoding="utf-8"))
+
+
+def test_manual_pages_refer_to_pages_that_exist():
+    known = {page.stem for page in MAN_PAGES}
+    for page in MAN_PAGES:
+        named = re.findall(r"\b((?:toll|gpu-tracker)[a-z-]*) ?\(1\)", manual(page))
+        assert named and set(named) <= known, page.name
 
 
 @pytest.mark.parametrize("shell, file", [
@@ -102,13 +132,28 @@ def test_links_lead_somewhere(path):
     assert missing == []
 
 
+def without_blocks(path):
+    return re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def anchors(path):
+    """Headings as GitHub names them, and anchors that are written out."""
+    text = without_blocks(path)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    found = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return found | set(re.findall(r'<a id="([^"]+)">', text))
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP)))
-def test_links_within_lead_somewhere(path):
-    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    titles_there = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles_there}
-    anchors |= set(re.findall(r'<a id="([^"]+)">', text))
-    assert [link for link in re.findall(r"\]\(#([^)]+)\)", text) if link not in anchors] == []
+def test_links_to_headings_lead_somewhere(path):
+    links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", without_blocks(path))
+    missing = [
+        f"{link}#{anchor}"
+        for link, anchor in links
+        if not re.match(r"[a-z]+:", link) and (path.parent / (link or path.name)).suffix == ".md"
+        and anchor not in anchors(path.parent / (link or path.name))
+    ]
+    assert missing == []
 
 
 def test_every_dependency_has_its_reason():
@@ -123,47 +168,78 @@ def test_every_dependency_has_its_reason():
 # ---- Options ------------------------------------------------------------------------------------
 
 
-SUBCOMMANDS = ("run", "attach", "system", "export", "list")
+PAGES = {
+    "run": "toll-run",
+    "attach": "toll-attach",
+    "system": "toll-system",
+    "export": "toll-export",
+    "list": "toll-list",
+    "recommend": "toll-recommend",
+    "report": "toll-report",
+    "compare": "toll-compare",
+    "doctor": "toll-doctor",
+    "mark": "toll-mark",
+    "metrics": "toll",
+    "layouts": "toll-outputs",
+    "outputs": "toll-outputs",
+    "resend": "toll-outputs",
+    "sub-tracking": "toll-sub-tracking",
+}
+COMPLETED = ("run", "attach", "system", "export", "list", "recommend", "compare")
 
 
-def options():
-    """(letter or None, long name) of every option in the help, of whatever subcommand."""
-    text = "".join(output(TOLL, "help", name) for name in SUBCOMMANDS)
-    found = re.findall(r"^ +(?:-(\w), )?--([a-z-]+)", text, flags=re.MULTILINE)
-    assert len(found) > 10
-    return found
+def options(*subcommands):
+    """(letter or None, long name) of every option in the help of these subcommands, or of all."""
+    text = "".join(output(TOLL, "help", name) for name in subcommands or PAGES)
+    return re.findall(r"^ {2,6}(?:-(\w), )?--([a-z-]+)", text, flags=re.MULTILINE)
 
 
-def test_man_page_has_every_option():
-    text = MAN_PAGE.read_text(encoding="utf-8").replace("\\-", "-")
-    for letter, name in options():
-        assert f"--{name}\\fR" in text
-        assert not letter or f"\\fB-{letter}\\fR, \\fB--{name}" in text
+@pytest.mark.parametrize("subcommand", PAGES)
+def test_manual_page_has_every_option(subcommand):
+    text = manual(BUILD / f"man/{PAGES[subcommand]}.1")
+    for letter, name in options(subcommand):
+        if name == "help":
+            continue
+        assert f"--{name}" in text
+        assert not letter or f"-{letter}, --{name}" in text
+
+
+def test_overview_names_every_subcommand_and_page():
+    text = manual(BUILD / "man/toll.1")
+    groups = output(TOLL, "help", "--all").split("\n\n")[1]
+    names = {line[10:].split()[0] for line in groups.splitlines()} - {"replay"}
+    pages = {PAGES.get(name, "toll") for name in names}
+    assert len(names) > 10
+    assert {page.stem for page in MAN_PAGES} <= pages | {"gpu-tracker"}
+    assert [page for page in pages - {"toll"} if f"{page} (1)" not in text] == []
+    assert [name for name in names if name not in PAGES and f"toll {name}" not in text] == []
 
 
 def test_completion_has_every_option():
     """By their long names, as is usual; the scripts of all shells ask the command."""
     offered = set()
-    for subcommand in ("run", "attach", "system", "export", "list"):
+    for subcommand in COMPLETED:
         answer = subprocess.check_output([TOLL, "__complete", subcommand, "--"], text=True)
         offered |= {line.split("\t")[0] for line in answer.splitlines()}
     for file in ("toll", "_toll", "toll.fish"):
         assert " __complete " in (BUILD / "completions" / file).read_text(encoding="utf-8")
-    assert {f"--{name}" for _, name in options()} == offered
+    assert {f"--{name}" for _, name in options(*COMPLETED)} == offered
 
 
-def test_man_page_and_readme_name_real_options_only():
-    known = {name for _, name in options()} | {"version", "json", "markdown", "strict"}
-    known |= {"stat"}  # of toll phases
+def test_manual_and_readme_name_real_options_only():
+    assert len(options()) > 50
+    known = {name for _, name in options()} | {"version", "all", "dialect"}
+    known |= {"verbose", "stat", "output", "format"}  # of toll mark, toll sub-tracking
     known |= {"cflags", "libs"}  # of pkg-config
-    known |= {"password", "token"}  # of commands whose secrets are masked
-    template = (TOP / "man/toll.1.in").read_text(encoding="utf-8").replace("\\-", "-")
-    template = template.replace("--name", "").replace("--epochs", "")  # of an example
-    text = template + (TOP / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text)) <= known
+    known |= {"password", "token", "epochs"}  # of commands that are measured
+    texts = {page.name: manual(page) for page in MAN_PAGES if page.stem != "gpu-tracker"}
+    texts["README.md"] = (TOP / "README.md").read_text(encoding="utf-8")
+    for name, text in texts.items():
+        found = set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text))
+        assert found <= known, name
 
 
-def test_configuration_file_of_the_man_page_works(tmp_path):
+def test_configuration_file_of_the_manual_works(tmp_path):
     template = (TOP / "man/toll.1.in").read_text(encoding="utf-8")
     example = re.search(r"^# toll\.conf\n(.*?)^\.EE$", template, re.DOTALL | re.MULTILINE)[1]
     record = tmp_path / "run.jsonl"
@@ -348,9 +424,70 @@ def test_python_shown_runs(script, tmp_path):
     assert done.stdout
 
 
-def test_readme_shows_ten_lines_of_python():
-    (script,) = runnable("python", TOP / "README.md")
-    assert len(script.splitlines()) == 10
+def consoles():
+    return [
+        pytest.param(match, id=f"{path.name}: {match['text'].splitlines()[0]}")
+        for path in refresh.documents()
+        for match in refresh.CONSOLE.finditer(path.read_text(encoding="utf-8"))
+    ]
+
+
+def skeleton(text):
+    """Commands, and of headlines the first word and how it ended: the same whatever the machine does."""
+    return [line if line.startswith("$") else re.findall(r"^toll: \w+|  \S.*?(?= (?:in|after|for) )", line)
+            for line in text.splitlines() if re.match(r"\$ |toll: ", line)]
+
+
+@pytest.mark.skipif(not (BUILD / "python/toll").exists(), reason="needs the Debian package python3-dev")
+@pytest.mark.parametrize("block", consoles())
+def test_consoles_show_what_is_printed(block):
+    """The commands print what the document shows, as far as that does not depend on the machine."""
+    hostlib.skip_without("cc", "jq")
+    now = refresh.session(block["prepare"], block["text"], BUILD)
+    assert skeleton(now) == skeleton(block["text"]), "run tools/refresh-docs"
+    assert len(now.splitlines()) > now.count("$ "), "nothing is printed"
+
+
+# ---- The first page ------------------------------------------------------------------------------
+
+
+def readme():
+    return (TOP / "README.md").read_text(encoding="utf-8")
+
+
+def test_readme_is_short():
+    lines = readme().splitlines()
+    assert len(lines) < 200
+    first = "\n".join(lines).split("\n\n")[1]
+    assert len(re.findall(r"\.(?:\s|$)", first)) == 2, "toll is introduced by two sentences"
+
+
+def test_readme_has_the_commands_that_install():
+    """The two commands that tools/test-fresh tries, and the one that .ci/run calls."""
+    (block,) = re.findall(r"^## Install\n.*?```sh\n(.*?)```", readme(), flags=re.DOTALL | re.MULTILINE)
+    commands = [line.split("#")[0].strip() for line in block.splitlines()]
+    assert commands[0] == "make demo" and "make test" in commands and len(commands) == 3
+    fresh = (TOP / "tools/test-fresh").read_text(encoding="utf-8")
+    assert "'make demo && make test'" in fresh
+    assert re.search(r"^make test ", (TOP / ".ci/run").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def test_readme_compares_with_the_alternatives():
+    for tool in ("GNU time", "psrecord", "duct", "prmon", "hyperfine", "resource_tracker", "gpu_tracker"):
+        assert re.search(rf"^\| \[{tool}\]\(https://[^)]+\) \| [^|]{{20,}} \| [^|]{{20,}} \|$", readme(),
+                         flags=re.MULTILINE), tool
+
+
+def test_readme_leads_to_every_document():
+    linked = set(re.findall(r"\]\((docs/[^)#]+)\)", readme()))
+    reached = {TOP / link for link in linked}
+    for path in list(reached):
+        if path.suffix == ".md":
+            links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text(encoding="utf-8"))
+            reached |= {(path.parent / link).resolve() for link in links if ":" not in link}
+    reached |= {(TOP / link).resolve() for link in
+                re.findall(r"\]\(([^)#\s]+)", (TOP / "CONTRIBUTING.md").read_text(encoding="utf-8"))}
+    assert set((TOP / "docs").glob("*.md")) <= reached
 
 
 def programs():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the documents promise users of other tools is tested: every row of a table in compat.md and
-dialects.md names its tests in the last column, as `test_file.py::test_name`. A file whose name is
-not the only one of its kind has its folder before it: `live/test_dialects.py::test_name`."""
+layouts.md names its tests in the last column, as `test_file.py::test_name`. A file whose name is
+not the only one of its kind has its folder before it: `live/test_layouts.py::test_name`."""
 
 import pathlib
 import re
@@ -10,7 +10,7 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests"
-DOCUMENTS = ["compat.md", "dialects.md"]
+DOCUMENTS = ["compat.md", "layouts.md"]
 HEADING = "test"  # of the last column
 NAMED = re.compile(r"`((?:\w+/)*test_\w+\.py)::(test_\w+)`")
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)

@@ -14,7 +14,7 @@ FAULTS = os.path.join(os.environ["TOLL_BUILD"], "tests", "fakes", "faults.so")
 MACHINE = fixturelib.machines() / "desktop"
 
 TIMEOUT = 120  # no run takes this long; a hang would
-EVERY_CALL_UP_TO = 60
+EVERY_CALL_UP_TO = 24
 
 ENVIRONMENT = {
     **os.environ,

@@ -5,9 +5,9 @@
 #include "scratch_file.h"
 
 const struct subcommand subcommands[] = {
-    {"run", "", "", NULL, false, FOR_RUN, NULL, NULL},
-    {"attach", "", "", NULL, false, FOR_ATTACH, NULL, NULL},
-    {"system", "", "", NULL, false, FOR_SYSTEM, NULL, NULL},
+    {.name = "run", .options = FOR_RUN},
+    {.name = "attach", .options = FOR_ATTACH},
+    {.name = "system", .options = FOR_SYSTEM},
     {0},
 };
 

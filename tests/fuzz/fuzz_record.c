@@ -33,6 +33,7 @@ static const struct {
 } formats[] = {
     {"csv", NULL},   {"jsonl", NULL},        {"json", NULL},          {"text", NULL},
     {"lines", NULL}, {"csv", "gpu-tracker"}, {"json", "gpu-tracker"}, {"csv", "resource-tracker"},
+    {"html", NULL},  {"markdown", NULL},     {"svg", NULL},
 };
 
 enum { SINKS = ARRAY_LEN(formats) + ARRAY_LEN(places), OTHERS_EVERY = 8 };
@@ -67,12 +68,38 @@ static void check_row(struct outputs *o, struct buf *text, bool is_heading)
     csv_record_done(&row);
 }
 
+/* A report is whole, and has neither control characters nor numbers that are none. */
+static void check_report(const struct sink *s)
+{
+    static const char *const ends[][2] = {
+        {"<!DOCTYPE html>", "</html>\n"}, {"### ", "\n"}, {"<svg ", "</svg>\n"}};
+    unsigned form = s->kind == &sink_html ? 0 : s->kind == &sink_markdown ? 1 : 2;
+    const char *begin = ends[form][0], *end = ends[form][1];
+    const struct buf *b = &s->text;
+    size_t open = 0, closed = 0;
+    CHECK(b->length >= strlen(begin) + strlen(end));
+    CHECK(memcmp(b->data, begin, strlen(begin)) == 0);
+    CHECK(memcmp(b->data + b->length - strlen(end), end, strlen(end)) == 0);
+    for (size_t i = 0; i < b->length; i++) {
+        CHECK((unsigned char)b->data[i] >= ' ' || b->data[i] == '\n' || b->data[i] == '\t');
+        open += b->data[i] == '<';
+        closed += b->data[i] == '>';
+    }
+    CHECK(form != 2 || open == closed);
+    CHECK(form != 1 || open == 0); /* Markdown has no markup of HTML */
+    CHECK(form != 2 ||
+          (!memmem(b->data, b->length, "=\"nan", 5) && !memmem(b->data, b->length, "=\"inf", 5)));
+}
+
 /* What one item became; it is dropped then. */
 static void check_chunk(struct outputs *o, struct sink *s, bool is_heading)
 {
     CHECK(!buf_failed(&s->text));
     if (s->text.length && s->kind == &sink_csv)
         check_row(o, &s->text, is_heading);
+    if (s->text.length &&
+        (s->kind == &sink_html || s->kind == &sink_markdown || s->kind == &sink_svg))
+        check_report(s);
     if (s->text.length && s->kind == &sink_json)
         CHECK(is_json(&s->text));
     if (s->text.length && s->kind == &sink_jsonl) {

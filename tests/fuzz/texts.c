@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "metric/mark.h"
 #include "metric/metric.h"
+#include "study/study.h"
 
 #include <math.h>
 
@@ -30,6 +31,34 @@ FUZZ_TARGET(scan_duration)
     buf_seconds(&b, ns);
     CHECK(scan_duration(b.data, &again) == 0);
     CHECK(max_u64(ns, again) - min_u64(ns, again) <= 1 + (ns >> 50));
+    buf_done(&b);
+    return 0;
+}
+
+/* ---- condition ------------------------------------------------------------------------------ */
+
+/* What is accepted names a figure, can be judged, and does not depend on blanks around it. */
+FUZZ_TARGET(condition)
+{
+    CLEANUP_FREE char *text = fuzz_string(data, size);
+    struct toll_error e = {0};
+    struct condition c, again;
+    fuzz_fill(&c, sizeof c);
+    int r = condition_parse(text, strlen(text), &c, &e);
+    if (r < 0) {
+        CHECK(r == -EINVAL && e.message[0] && fuzz_is_filled(&c, sizeof c));
+        return 0;
+    }
+    CHECK(c.figure < STUDY_FIGURES && c.limit == c.limit && c.limit <= 1e300 && c.limit >= -1e300);
+    CHECK(c.is_relative || !c.is_percent);
+    struct buf b = {0};
+    buf_printf(&b, " %s ", text);
+    CHECK(buf_failed(&b) || (condition_parse(b.data, b.length, &again, &e) == 0 &&
+                             again.limit == c.limit && again.figure == c.figure));
+    buf_done(&b);
+    struct condition_side side = {{1, QUALITY_EXACT}, 1, 1};
+    enum toll_judged judged = condition_judge(&c, &side, &side, &b);
+    CHECK(judged <= TOLL_NOT_PROVEN && b.length);
     buf_done(&b);
     return 0;
 }
@@ -261,6 +290,37 @@ FUZZ_TARGET(pickle)
         CHECK(pickle_from_json(&pickle, json.data, json.length) == 0);
     buf_done(&json);
     buf_done(&pickle);
+    return 0;
+}
+
+/* ---- packed_frame --------------------------------------------------------------------------- */
+
+/* What is taken for a frame can be packed, and is the same frame again. */
+FUZZ_TARGET(packed_frame)
+{
+    struct toll_frame *frame = NULL, *again = NULL;
+    void *once = NULL, *twice = NULL;
+    size_t once_size, twice_size;
+    int r = toll_frame_unpack(&frame, data, size, NULL);
+    if (r < 0) {
+        CHECK((r == -EBADMSG || r == -EOPNOTSUPP) && !frame);
+        return 0;
+    }
+    const struct toll_row *row;
+    for (size_t i = 0; (row = toll_frame_row(frame, i)); i++) {
+        double value;
+        for (size_t k = 0; toll_row_at(row, k, &value); k++)
+            continue;
+        CHECK(strlen(row->name) <= size);
+    }
+    CHECK(toll_frame_pack(frame, &once, &once_size) == 0);
+    CHECK(toll_frame_unpack(&again, once, once_size, NULL) == 0);
+    CHECK(toll_frame_pack(again, &twice, &twice_size) == 0);
+    CHECK(once_size == twice_size && memcmp(once, twice, once_size) == 0);
+    free(once);
+    free(twice);
+    toll_frame_free(frame);
+    toll_frame_free(again);
     return 0;
 }
 

@@ -193,9 +193,11 @@ def compare_figure(row, expected):
     names = ({"total": "total", "mean": "rate_mean", "max": "rate_max",
               "max_at_ns": "rate_max_at_seconds"} if counts else
              {"last": "last", "mean": "mean", "min": "min", "max": "max",
-              "max_at_ns": "max_at_seconds", "p50": "p50", "p90": "p90", "p99": "p99"})
+              "max_at_ns": "max_at_seconds", "p50": "p50", "p90": "p90", "p99": "p99",
+              "at_target_max": "at_target_max"})
     found = {}
-    for column in ("total", "last", "mean", "min", "max", "max_at_ns", "p50", "p90", "p99"):
+    for column in ("total", "last", "mean", "min", "max", "max_at_ns", "p50", "p90", "p99",
+                   "at_target_max"):
         if row[column] is not None:
             value = row[column]
             found[names[column]] = (Decimal(value) / NANO if column == "max_at_ns" else

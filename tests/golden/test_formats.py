@@ -38,7 +38,10 @@ ALLOWED = {
     # Keys of the run and of a sample, which are no metrics but called alike.
     ("src/record/record.def", "wall_seconds"),
     ("docs/schema/summary.schema.json", "wall_seconds"),
-    ("src/cli/results.c", "wall_seconds"),
+    # Members of struct toll_summary, which are keys of a list.
+    ("src/cli/list.c", "wall_seconds"),
+    ("src/cli/list.c", "cpu_seconds"),
+    ("src/cli/list.c", "memory_peak_bytes"),
     ("src/record/sqlite/schema.c", "wall_seconds"),
     # A name of OpenTelemetry.
     ("src/sink/otlp/names.c", "context_switches"),
@@ -48,7 +51,20 @@ ALLOWED = {
     ("docs/schema/record.schema.json", "gpus"),
     ("docs/schema/summary.schema.json", "gpus"),
     ("src/cli/option_table.c", "gpus"),
+    # Figures of runs that are compared or advised on; GPUs to request.
+    ("docs/schema/compare.schema.json", "memory_peak_bytes"),
+    ("docs/schema/recommend.schema.json", "memory_peak_bytes"),
+    ("docs/schema/recommend.schema.json", "gpus"),
+    # A chart, processes on a timeline, and a heading.
+    ("src/sink/report/model.c", "processes"),
+    ("src/sink/report/json.c", "processes"),
+    ("src/sink/report/text.c", "processes"),
+    ("docs/schema/report.schema.json", "processes"),
+    ("docs/schema/report.schema.json", "wall_seconds"),
+    ("docs/schema/report.schema.json", "cpu_seconds"),
+    ("docs/schema/report.schema.json", "memory_peak_bytes"),
     # An option.
+    ("src/cli/option_rules.c", "processes"),
     ("src/cli/option_table.c", "processes"),
 } | {
     # What is allowed is called like what is used; size_bytes is in file_size_bytes.

@@ -14,7 +14,7 @@ PARTS = {"main": "main", "descendants": "descendants", "combined": "combined"}
 
 def replay(tmp_path, run, unit, cores):
     points, record = tmp_path / "p.csv", tmp_path / "r.jsonl"
-    subprocess.run([recorded.TOLL, "replay", "-q", "--system", "--dialect",
+    subprocess.run([recorded.TOLL, "replay", "-q", "--system", "--layout",
                     f"gpu-tracker,ram_unit={unit},n_expected_cores={cores}", "-o", points, "-o", record,
                     recorded.FIXTURES / run], check=True, timeout=60)
     rows = list(csv.reader(points.read_text().splitlines()))

@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import subprocess
 
 import fixturelib
@@ -43,8 +44,11 @@ def checks(machine, *words):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_as_expected(machine, request):
-    status, out, err = doctor("--root", MACHINES_AT / machine)
+    status, problems, err = doctor("--root", MACHINES_AT / machine)
     assert (status, err) == (0, "")
+    status, out, err = doctor("--root", MACHINES_AT / machine, "-v")
+    assert (status, err) == (0, "") and out.splitlines()[0] == problems.splitlines()[0]
+    out = problems + "\n" + out
     # The formats are those of the build, which no machine decides.
     out = re.sub(r"(?m)^\S+ +formats .*\n( .*\n)*", "", out)
     if request.config.getoption("--update"):
@@ -54,8 +58,9 @@ def test_as_expected(machine, request):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_lines_fit_a_terminal(machine):
-    _, out, _ = doctor("--root", MACHINES_AT / machine)
-    assert max(map(len, out.splitlines())) <= 80
+    for words in ([], ["-v"]):
+        _, out, _ = doctor("--root", MACHINES_AT / machine, *words)
+        assert max(map(len, out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -69,8 +74,8 @@ def test_json_follows_its_schema(machine):
 def test_text_and_json_agree(machine):
     """Every check has its line, with its mark; and what would help stands below."""
     words = {"ok": "ok", "partly": "partly", "missing": "no", "unknown": "?"}
-    _, out, _ = doctor("--root", MACHINES_AT / machine)
-    shown = [tuple(line.split()[:2]) for line in out.splitlines() if not line.startswith(" ")]
+    _, out, _ = doctor("--root", MACHINES_AT / machine, "-v")
+    shown = [tuple(line.split()[:2]) for line in out.splitlines()[1:] if not line.startswith(" ")]
     found = checks(machine)
     assert shown == [(words[check["state"]], name) for name, check in found.items()]
     joined = " ".join(out.replace("\\\n", " ").split())
@@ -88,13 +93,60 @@ def test_strict_tells_what_is_not_ok(machine):
     for name, check in found.items():
         status, out, _ = doctor("--root", MACHINES_AT / machine, "--strict", name)
         assert status == (0 if check["state"] == "ok" else 1)
-        assert out.split()[1] == name
+        assert out.splitlines()[1].split()[1] == name
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_problems_only(machine):
+    """The verdict comes first; each problem is named once, and no fix is repeated."""
+    found = checks(machine)
+    problems = [check for check in found.values() if check["state"] != "ok"]
+    _, out, _ = doctor("--root", MACHINES_AT / machine)
+    verdict, *lines = out.splitlines()
+    assert lines.pop() == "'toll doctor -v' lists all checks."
+    if not problems:
+        assert verdict == "Everything toll needs is here." and not lines
+        return
+    limit = "limits" if len(problems) == 1 else "limit"
+    if any(check["essential"] for check in problems):
+        assert verdict == f"{len(problems)} of {len(found)} checks {limit} what toll can measure:"
+    else:
+        assert verdict == (f"A job can be measured here. {len(problems)} of {len(found)} checks found "
+                           "something missing:")
+    heads = []
+    for line in lines:
+        if not line.startswith("    "):
+            heads.append(line.strip())
+        elif "→" not in line and not heads[-1].count(": "):
+            heads[-1] += " " + line.strip()
+    heads = [head.split(": ")[0] for head in heads]
+    for check in found.values():
+        named = [head for head in heads if re.search(rf"(^|, ){re.escape(check['title'])}(, |$)", head)]
+        assert len(named) == (check in problems), check
+    fixes = [line.strip() for line in lines if line.startswith("    → ")]
+    assert len(fixes) == len(set(fixes)) <= len(problems)
+
+
+def test_one_fix_for_what_needs_root(tmp_path):
+    """Two checks that root would pass have one fix; each has its own with -v."""
+    root = tmp_path / "machine"
+    shutil.copytree(MACHINES_AT / "desktop", root, symlinks=True)
+    setting = root / "proc/sys/kernel/perf_event_paranoid"
+    setting.chmod(0o644)
+    setting.write_text("4\n")
+    _, out, _ = doctor("--root", root)
+    lines = out.splitlines()
+    first = lines.index("  Exact process counts: perf_event_paranoid is 4")
+    assert lines[first + 1:first + 3] == ["  Other users' processes: no I/O, PSS, network",
+                                          "    → as root: sudo toll …"]
+    _, out, _ = doctor("--root", root, "-v")
+    assert "→ sysctl kernel.perf_event_paranoid=2" in out and "→ sudo toll attach …" in out
 
 
 @pytest.mark.parametrize("variable, colours", [({}, True), ({"NO_COLOR": "1"}, False),
                                                ({"TERM": "dumb"}, False)])
 def test_colours_on_a_terminal(variable, colours):
-    """Only the mark is coloured; without the colours it is the same text."""
+    """Only what has a problem is coloured; without the colours it is the same text."""
     root = ["--root", str(MACHINES_AT / "hidepid")]
     ours, theirs = pty.openpty()
     env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TERM": "xterm"} | variable
@@ -107,7 +159,7 @@ def test_colours_on_a_terminal(variable, colours):
         assert toll.wait() == 0
     os.close(ours)
     shown = text.decode().replace("\r\n", "\n")
-    assert ("\033[31mno" in shown) == colours
+    assert ("\033[31mTemperature\033[0m:" in shown) == colours
     assert re.sub(r"\033\[\d+m", "", shown) == doctor(*root)[1]
 
 
@@ -122,22 +174,24 @@ def test_order_of_words_does_not_matter():
 def test_unknown_name(words):
     status, out, err = doctor(*words)
     assert (status, out) == (125, "")
-    assert err.startswith("toll: toll doctor checks nothing called '") and err.count("\n") == 1
-    assert "cpu, memory, pss" in err and "\033" not in err
+    assert err.startswith("toll: doctor: unknown check '") and err.count("\n") == 1
+    assert ("did you mean 'cpu'?" in err) == (words[-1] in ("cpus", "CPU"))
+    assert "did you mean" in err or "cpu, memory, pss" in err
+    assert "\033" not in err
 
 
 @pytest.mark.parametrize("words", [["--jsno"], ["-x", "cpu"], ["--root"], ["cpu", "--strict=x"]])
 def test_unknown_option(words):
     status, out, err = doctor(*words)
     assert (status, out, err.count("\n")) == (125, "", 1)
-    assert "toll help doctor" in err or "--root needs a value" in err or "takes yes or no" in err
+    assert "toll help doctor" in err or "did you mean" in err or "did you mean '--json'" in err or "--root: value missing" in err or "expected yes or no" in err
 
 
 def test_help_lists_every_check():
     done = subprocess.run([recorded.TOLL, "help", "doctor"], capture_output=True, text=True,
                           check=True)
     found = checks("desktop")
-    listed = [line.split() for line in done.stdout.partition("WHAT is any of\n")[2].partition("\n\n")[0].splitlines()]
+    listed = [line.split() for line in done.stdout.partition("\nChecks\n")[2].partition("\n\n")[0].splitlines()]
     assert [words[1] if words[0] == "*" else words[0] for words in listed] == list(found)
     assert [words[0] == "*" for words in listed] == [c["essential"] for c in found.values()]
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -175,4 +229,4 @@ def test_output_that_cannot_be_written():
         done = subprocess.run(
             [recorded.TOLL, "doctor"], stdout=full, stderr=subprocess.PIPE, check=False
         )
-    assert (done.returncode, done.stderr) == (125, b"toll: cannot write to stdout\n")
+    assert (done.returncode, done.stderr) == (125, b"toll: cannot write to stdout: No space left on device\n")

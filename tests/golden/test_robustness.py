@@ -63,7 +63,7 @@ def test_bad_script(script, tmp_path):
 def test_the_line_is_named(tmp_path):
     directory = run_of(tmp_path, HEAD + "tick 0.1 t000\n# a comment\n\nfrobnicate 3\n")
     done = recorded.replay(directory)
-    assert "toll: line 11 of the script cannot be used (not as expected): frobnicate 3" in said(done)
+    assert "toll: script: line 11: unexpected text: 'frobnicate 3'" in said(done)
 
 
 @pytest.mark.parametrize("words", [[], ["/nonexistent"], ["a", "b"]])
@@ -80,7 +80,7 @@ def test_no_process_can_be_read(tmp_path):
         (directory / "t000/proc/1000/stat").write_bytes(content)
         done = recorded.replay(directory)
         assert done.returncode == FAILED
-        assert "toll: no process of the recorded run could be read" in said(done)
+        assert "toll: cannot read any process of the recorded run" in said(done)
     shutil.rmtree(directory / "t000/proc/1000")
     assert recorded.replay(directory).returncode == FAILED
 

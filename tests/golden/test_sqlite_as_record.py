@@ -21,7 +21,7 @@ FIGURES = "cpu_seconds,memory_rss_bytes,system_cpu_cores"
 @pytest.fixture(autouse=True)
 def built_in():
     said = toll("export", "/nonexistent.jsonl", "-o", "/nonexistent/x.sqlite").stderr
-    if b"without SQLite" in said or b"cannot be loaded" in said:
+    if b"without SQLite" in said or b"cannot load" in said:
         pytest.skip("there is no SQLite here")
 
 
@@ -159,34 +159,34 @@ def test_of_an_older_and_a_newer_toll(tmp_path):
     change(file, "ALTER TABLE self_samples ADD COLUMN dreams_ns INTEGER",
            "UPDATE self_samples SET dreams_ns = 1")
     done = toll("export", file)
-    assert done.stdout == csv and b"'dreams_ns', which toll" in done.stderr
+    assert done.stdout == csv and b"'dreams_ns', which is unknown" in done.stderr
     # What is missing is made by whoever writes next.
     assert toll("replay", "-q", "-o", file, recorded.fixture_of("marks")).returncode == 0
     assert toll("export", file).stdout == csv + csv
 
 
 REFUSED = {
-    "somebody else's": (["PRAGMA application_id = 1"], b"that toll did not make"),
-    "a newer one": (["PRAGMA user_version = 2"], b"made by a newer toll"),
-    "no run": (["DELETE FROM runs"], b"no record in it: not one run"),
+    "somebody else's": (["PRAGMA application_id = 1"], b"of another program"),
+    "a newer one": (["PRAGMA user_version = 2"], b"by a newer toll"),
+    "no run": (["DELETE FROM runs"], b"no record in it (expected at least one run)"),
     "no table": (["DROP TABLE events"], b"no such table"),
-    "no JSON": (["UPDATE runs SET facts = 'x'"], b"run 1 of '"),
-    "no summary": (["UPDATE runs SET summary = '{\"wall_seconds\":-1}'"], b"run 1 of '"),
-    "below zero": (["UPDATE target_samples SET cpu_ns = -1"], b"below zero"),
-    "of a process below zero": (["UPDATE processes SET cpu_ns = -1"], b"below zero"),
-    "a figure that is a text": (["UPDATE target_samples SET cpu_ns = 'abc'"], b"no number"),
-    "a figure that is bytes": (["UPDATE target_samples SET cpu_ns = x'00'"], b"no number"),
-    "a figure that is infinite": (["UPDATE target_samples SET cpu_cores = 9e999"], b"no number"),
-    "half a byte": (["UPDATE target_samples SET memory_rss_bytes = 0.5"], b"no number"),
-    "a time that is a text": (["UPDATE samples SET elapsed_ns = 'soon'"], b"no number"),
-    "a time below zero": (["UPDATE samples SET elapsed_ns = -1"], b"no number"),
-    "a time of a mark": (["UPDATE events SET elapsed_ns = 'soon'"], b"run 1 of '"),
-    "a pid that is a text": (["UPDATE events SET pid = 'x'"], b"run 1 of '"),
-    "a name that is bytes": (["UPDATE events SET name = x'ff00'"], b"run 1 of '"),
-    "a gauge that is a text": (["UPDATE gauges SET value = 'x'"], b"run 1 of '"),
+    "no JSON": (["UPDATE runs SET facts = 'x'"], b"': run 1: "),
+    "no summary": (["UPDATE runs SET summary = '{\"wall_seconds\":-1}'"], b"': run 1: "),
+    "below zero": (["UPDATE target_samples SET cpu_ns = -1"], b"0 or more"),
+    "of a process below zero": (["UPDATE processes SET cpu_ns = -1"], b"0 or more"),
+    "a figure that is a text": (["UPDATE target_samples SET cpu_ns = 'abc'"], b"expected a number"),
+    "a figure that is bytes": (["UPDATE target_samples SET cpu_ns = x'00'"], b"expected a number"),
+    "a figure that is infinite": (["UPDATE target_samples SET cpu_cores = 9e999"], b"expected a number"),
+    "half a byte": (["UPDATE target_samples SET memory_rss_bytes = 0.5"], b"expected a number"),
+    "a time that is a text": (["UPDATE samples SET elapsed_ns = 'soon'"], b"expected a number"),
+    "a time below zero": (["UPDATE samples SET elapsed_ns = -1"], b"expected a number"),
+    "a time of a mark": (["UPDATE events SET elapsed_ns = 'soon'"], b"': run 1: "),
+    "a pid that is a text": (["UPDATE events SET pid = 'x'"], b"': run 1: "),
+    "a name that is bytes": (["UPDATE events SET name = x'ff00'"], b"': run 1: "),
+    "a gauge that is a text": (["UPDATE gauges SET value = 'x'"], b"': run 1: "),
     "a key twice": (["UPDATE runs SET facts = '{\"name\":\"a\",' || substr(facts, 2)"],
                     b"a name twice"),
-    "no attributes": (["UPDATE events SET attributes = '}'"], b"run 1 of '"),
+    "no attributes": (["UPDATE events SET attributes = '}'"], b"': run 1: "),
 }
 
 
@@ -205,7 +205,7 @@ def test_what_is_refused(tmp_path):
             assert sentence in done.stderr and done.stderr.count(b"\n") == 1, (kind, done)
     assert out.read_text() == "as before"
     done = toll("export", whole, "-o", whole)
-    assert done.returncode == 125 and b"is the record itself" in done.stderr
+    assert done.returncode == 125 and b"is the record being read" in done.stderr
 
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
@@ -247,6 +247,20 @@ def test_programs_in_a_file_are_not_run(kind, tmp_path):
     assert file.read_bytes() == before
 
 
+def test_cut_and_empty_files_are_named(tmp_path):
+    file = replayed("marks", tmp_path)
+    cut, empty = tmp_path / "cut.sqlite", tmp_path / "empty.sqlite"
+    cut.write_bytes(file.read_bytes()[:6000])
+    empty.write_bytes(b"")
+    for command, context in (("export", ""), ("list", "list: ")):
+        done = toll(command, cut)
+        assert (done.returncode, done.stdout) == (125, b"")
+        assert done.stderr.startswith(f"toll: {context}cannot read '{cut}': ".encode())
+        done = toll(command, empty)
+        assert done.stderr.decode() == (f"toll: {context}cannot read '{empty}': no record in it "
+                                        "(expected at least one run)\n")
+
+
 def test_triggers_are_not_run(tmp_path):
     file = replayed("marks", tmp_path)
     change(file, "CREATE TRIGGER bad AFTER INSERT ON runs BEGIN DELETE FROM samples; END")
@@ -273,7 +287,7 @@ def test_reading_is_bounded(tmp_path):
         " (SELECT 0 AS y UNION SELECT 1 UNION SELECT 2) WHERE y <> x % 3")
     done = toll("list", file)
     assert (done.returncode, done.stdout) == (125, b"")
-    assert b"far longer than a file of this size" in done.stderr
+    assert b"too long for a file of this size" in done.stderr
 
 
 def test_a_pipe_beside_a_file(tmp_path):

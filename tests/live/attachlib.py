@@ -41,6 +41,7 @@ class Attached:
 
     @property
     def summary(self):
+        assert self.path.exists(), (self.status, self.err)
         return json.loads(self.path.read_text())
 
     def figure(self, metric, target=None, part="combined"):

@@ -54,7 +54,7 @@ def check_all_arrived(store, record, prefix="system/"):
     metrics, wanted = store.metrics(), expected(record, prefix)
     steps = len(livelib.records(record, "sample"))
     found = {k: v for k, v in metrics.items() if k.startswith(prefix + "target_")}
-    assert set(found) == set(wanted)
+    assert set(found) == set(wanted), set(found) ^ set(wanted)
     for key, values in wanted.items():
         points = found[key]
         assert [v for _, _, v in points] == pytest.approx(values, abs=5.1e-7, rel=0), key

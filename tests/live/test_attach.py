@@ -160,10 +160,13 @@ def test_what_was_before(place, since_start):
         toll.end()
         truth = cpu_of(p.pid)
     assert toll.summary["since_start"] is since_start
+    largest = toll.summary["largest_processes"][0]
     if since_start:
         assert toll.total("cpu_seconds") == pytest.approx(truth, abs=0.002)
+        assert largest["cpu_time_seconds"] == pytest.approx(truth, abs=0.002)
     else:
         assert toll.total("cpu_seconds") < 0.002
+        assert largest["cpu_time_seconds"] < 0.002 and not largest["complete"]
 
 
 def test_what_came_since(place):
@@ -180,6 +183,9 @@ def test_what_came_since(place):
     # Between the two clocks on either side of the attach and of the end.
     assert late - attached <= toll.total("cpu_seconds") + 0.05
     assert toll.total("cpu_seconds") <= after - before
+    # What it had used before is rounded up to whole ticks, of user and of system time.
+    largest = toll.summary["largest_processes"][0]["cpu_time_seconds"]
+    assert late - attached <= largest + 0.05 + ROUNDING and largest <= after - before
 
 
 PEAK = """
@@ -245,7 +251,7 @@ def test_how_the_target_ended_not_its_last_descendant(place):
 
 
 def test_the_end_of_many_is_noticed_at_once(place):
-    """All end in the same moment, so that whoever is watched next has ended already."""
+    """All end in the same moment, so that whoever is watched next has already ended."""
     script = "for i in $(seq 50); do sleep 600 & done; echo ready; wait"
     with running(place, "setsid", "sh", "-c", script) as p:
         assert p.stdout.readline() == b"ready\n"
@@ -310,7 +316,7 @@ def test_a_zombie(place):
     """Nothing of it will ever change: better said at once."""
     with running(place, "sh", "-c", "true & exec sleep 600") as p:
         child = until(lambda: [c for c in children_of(p.pid) if state_of(c) == "Z"], "a zombie")[0]
-        assert "has ended already" in refused(place, child)
+        assert "has already ended" in refused(place, child)
 
 
 def test_a_thread(place):
@@ -350,6 +356,22 @@ def test_somebody_elses_process(nobody, here):
     assert toll.total("cpu_seconds") > 0
 
 
+@needs_root
+def test_lines_of_somebody_elses_process(nobody, here):
+    """What may not be read is ? and never 0, with the reason, once, when the lines begin."""
+    with running(here, "sleep", 600) as p:
+        status, out, err = nobody.call([nobody.toll, "attach", "--network", "-i", "20ms", "--for", "200ms",
+                                        "--summary", "none", str(p.pid)])
+    assert status == 0
+    heading, *lines = [line.split() for line in out.decode().splitlines()[1:]]
+    assert heading[-2:] == ["in/s", "out/s"] and lines
+    for line in lines:
+        assert line[-2:] == ["?", "?"] and line[-6:-4] == ["?", "?"], line
+    text = err.decode()
+    assert text.count("cannot read the I/O of a process of another user") == 1
+    assert text.count("cannot read the sockets of a process of another user") == 1
+
+
 def states_of_children(pid):
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0] for child in children]
@@ -378,7 +400,7 @@ def test_hidden_processes(nobody, here):
         one = here.call(["unshare", "-m", "sh", "-c", script + str(other.pid)])
         if one[0] == 77:
             pytest.skip("no proc can be mounted here")
-        assert one[0] == 125 and b"may not see it" in one[2]
+        assert one[0] == 125 and b"hidden from this user" in one[2]
         two = here.call(["unshare", "-m", "sh", "-c", script + str(own.pid)])
         assert two[0] == 0, two[2]
         # Both share a user with nobody else here: only his own are found.

@@ -56,7 +56,7 @@ def test_nested_runs_do_not_share_a_file(here):
     status, _, err = here.shell("$TOLL run -q -- sh -c '$TOLL run -q -- true; exit 5'",
                                 env=environment)
     assert status == 5
-    assert b"being written by another toll" in err
+    assert b"in use by another toll process" in err
     lines = records(here.path("out.jsonl"))
     assert lines[0]["type"] == "run" and lines[0]["command"][0] == "sh"
     assert [line["type"] for line in lines].count("summary") == 1
@@ -65,7 +65,7 @@ def test_nested_runs_do_not_share_a_file(here):
 def test_file_in_use_on_the_command_line(here):
     status, _, err = here.shell("$TOLL run -q -o out.csv -- $TOLL run -q -o out.csv -- touch mark")
     assert status == 125
-    assert b"being written by another toll" in err
+    assert b"in use by another toll process" in err
     assert not here.path("mark").exists()
 
 
@@ -73,7 +73,7 @@ def test_pipe_without_a_reader(here):
     os.mkfifo(here.path("f.csv"))
     status, _, err = here.call([here.toll, "run", "-o", "f.csv", "--", "touch", "mark"])
     assert status == 125
-    assert b"nothing reads from it" in err
+    assert b"no process reads from it" in err
     assert not here.path("mark").exists()
 
 

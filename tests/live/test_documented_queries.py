@@ -85,7 +85,7 @@ def sample(tick, start, team):
 
 def write_record(here, team, start):
     """A record of toll itself, with other samples, processes and times in it."""
-    cpu, *_, code = TEAMS[team]
+    cpu, _, memory, peak, code = TEAMS[team]
     script = f"{here.toll} mark phase begin load; {here.toll} mark phase end load; exit {code}"
     path = here.path(f"{team}.jsonl")
     r = here.run(["sh", "-c", script], ["--name", "train", "--label", f"team={team}", "-o", path])
@@ -98,6 +98,15 @@ def write_record(here, team, start):
     run["unix_seconds"] = start
     summary["wall_seconds"] = SECONDS
     summary["target"]["combined"]["cpu_seconds"].update(total=cpu * SECONDS, quality="exact")
+    # The kernel's mark of the largest process is lower than the peak of all together.
+    for metric, most in (("memory_rss_bytes", peak), ("memory_peak_bytes", memory)):
+        summary["target"]["combined"][metric] = {
+            "mean": memory, "min": memory, "max": most, "max_at_seconds": PEAK[team], "last": memory,
+            "quality": "sampled", "from": "samples"}
+    summary["largest_processes"] = [{
+        "pid": 1011, "start_ticks": process["start_ticks"], "name": "worker11",
+        "command": "worker 11 --quiet", "cpu_time_seconds": cpu * 11, "peak_rss_bytes": memory,
+        "complete": True}]
     phase.update(elapsed_seconds=20, begin_seconds=10, end_seconds=20, seconds=10)
     phase["figures"]["cpu_seconds"] = {"total": 10 * cpu, "quality": "exact"}
     processes = [{**process, "elapsed_seconds": SECONDS, "pid": 1000 + i, "name": f"worker{i}",
@@ -183,22 +192,32 @@ def test_every_question_in_sql(here, known):
     cores = [(i, 0.5, 100_000_000) for i in range(1, 5)]
     # The question, and what comes of it; the third run is the first one once more.
     answers = {
-        "SELECT run, name, start, wall_seconds, status, code FROM run_list":
-            [(run, "train", stamp(start), SECONDS, "exited", code) for run, code in
-             ((1, 3), (2, 0), (3, 3))],
+        "SELECT run, name, duration_seconds, exit, cpu_seconds, memory_peak_bytes FROM run_list":
+            [(run, "train", SECONDS, f"exit {TEAMS[team][4]}", TEAMS[team][0] * SECONDS, TEAMS[team][3])
+             for run, team in ((1, "blue"), (2, "red"), (3, "blue"))],
         "SELECT elapsed_seconds, target_cpu_cores, target_memory_rss_bytes FROM timeline "
-        "WHERE run = 1 LIMIT 4": cores,
-        "SELECT run, max(target_memory_rss_bytes), elapsed_seconds FROM timeline GROUP BY run":
+        "WHERE run = 1 ORDER BY elapsed_seconds LIMIT 4": cores,
+        "SELECT run, name, memory_peak_bytes FROM run_list WHERE labels ->> 'team' = 'blue' "
+        "ORDER BY memory_peak_bytes DESC LIMIT 5":
+            [(1, "train", 300_000_000), (3, "train", 300_000_000)],
+        "SELECT run, max(target_memory_rss_bytes), elapsed_seconds FROM timeline "
+        "WHERE target_memory_rss_bytes IS NOT NULL GROUP BY run":
             [(1, 300_000_000, 60), (2, 80_000_000, 30), (3, 300_000_000, 60)],
+        "SELECT labels ->> 'team' AS team, count(*), sum(cpu_seconds) FROM run_list GROUP BY team":
+            [("blue", 2, 120), ("red", 1, 30)],
         "SELECT p.name, count(*), avg(p.seconds), avg(p.cpu_seconds) FROM phase_list p "
         "JOIN runs r USING (run) WHERE r.name = 'train' GROUP BY p.name":
             [("load", 3, 10, pytest.approx((5 + 2.5 + 5) / 3))],
-        "SELECT name, pid, cpu_seconds FROM process_list WHERE run = 1 "
+        "SELECT name, pid, command, cpu_seconds FROM process_list WHERE run = 1 "
         "ORDER BY cpu_seconds DESC LIMIT 10":
-            [(f"worker{i}", 1000 + i, 0.5 * i) for i in range(11, 1, -1)],
-        "SELECT r.facts ->> '$.labels.team', f.total, f.quality FROM runs r JOIN figures f USING (run) "
-        "WHERE f.kind = 'target' AND f.part = 'combined' AND f.metric = 'cpu_seconds'":
-            [("blue", 60, "exact"), ("red", 30, "exact"), ("blue", 60, "exact")],
+            [(f"worker{i}", 1000 + i, "worker 11 --quiet" if i == 11 else None, 0.5 * i)
+             for i in range(11, 1, -1)],
+        "SELECT run, total, quality FROM figures "
+        "WHERE kind = 'target' AND part = 'combined' AND name = '' AND metric = 'cpu_seconds'":
+            [(1, 60, "exact"), (2, 30, "exact"), (3, 60, "exact")],
+        "SELECT labels ->> 'team' AS team, count(*) AS runs, sum(cpu_seconds) AS cpu_seconds FROM run_list "
+        "GROUP BY team ORDER BY sum(cpu_seconds) DESC LIMIT 5":
+            [("blue", 2, 120), ("red", 1, 30)],
         "PRAGMA application_id": [(1953459308,)],
         "PRAGMA user_version": [(1,)],
         "PRAGMA foreign_keys = ON; DELETE FROM runs WHERE run = 3; VACUUM": None,
@@ -222,4 +241,62 @@ def test_every_question_in_sql(here, known):
     base.close()
     if shutil.which("sqlite3"):  # which the document calls
         shown = subprocess.run(["sqlite3", path, list(answers)[0]], capture_output=True, text=True)
-        assert shown.stdout.splitlines()[0] == f"1|train|{stamp(start)}|{SECONDS:.1f}|exited|3"
+        assert shown.stdout.splitlines()[0] == f"1|train|{SECONDS:.1f}|exit 3|60.0|300000000"
+
+
+def test_figures_of_several_targets(here):
+    """The whole is one row; each target has a row of its own under its name."""
+    sleepers = [here.popen(["sleep", "60"]) for _ in range(2)]
+    try:
+        path = here.path("two.sqlite")
+        status, _, err = here.call([here.toll, "attach", "-q", "--for", "200ms", "-i", "50ms", "-o", path,
+                                    *(f"{name}={p.pid}" for name, p in zip("ab", sleepers))])
+        assert status == 0, err
+    finally:
+        for p in sleepers:
+            p.kill()
+            p.wait()
+    base = sqlite3.connect(path)
+    (query_text,) = [text for text in documented()[1] if "FROM figures" in text]
+    assert len(base.execute(query_text).fetchall()) == 1
+    names = "SELECT name FROM figures WHERE kind = 'target' AND part = 'combined' AND metric = 'cpu_seconds'"
+    assert sorted(base.execute(names).fetchall()) == [("",), ("a",), ("b",)]
+    (row,) = base.execute("SELECT exit, cpu_seconds, memory_peak_bytes FROM run_list").fetchall()
+    assert row[0] == "left running" and row[1] is not None and row[2] > 0
+    base.close()
+
+
+def test_run_list_has_what_toll_list_has(here):
+    """For runs of any kind: one that ended, failed, was killed, was too short, and one that has no end;
+    and a file of an older toll gets the new columns when it is written to."""
+    path = here.path("runs.sqlite")
+    base = None
+    for script in ("sleep 0.2", "exit 3", "kill -9 $$", "seq 100000 | sort -R > /dev/null"):
+        here.call([here.toll, "run", "-q", "--label", "team=blue", "-o", path, "--", "sh", "-c", script])
+        if base is None:  # as an older version left it
+            base = sqlite3.connect(path)
+            base.executescript("DROP VIEW run_list; DROP VIEW process_list;"
+                               "CREATE VIEW run_list AS SELECT run, name FROM runs;")
+            base.close()
+    base = sqlite3.connect(path)
+    base.execute("UPDATE runs SET wall_ns = NULL, status = NULL, code = NULL, summary = NULL WHERE run = 1")
+    base.execute("DELETE FROM summary WHERE run = 1")
+    base.commit()
+    status, out, err = here.call([here.toll, "list", "--json", "--sort", "time", path])
+    assert status == 0, err
+    runs = json.loads(out)
+    rows = base.execute("SELECT run, start, name, labels, duration_seconds, cpu_seconds, cpu_quality, "
+                        "memory_peak_bytes, memory_quality, exit, id FROM run_list").fetchall()
+    assert len(rows) == len(runs) == 4
+    for row, run in zip(rows, runs):
+        assert row[:3] == (run["run"], run["start"], run["name"])
+        assert [f"{k}={v}" for k, v in json.loads(row[3]).items()] == run["labels"]
+        assert row[4:6] == pytest.approx((run["wall_seconds"], run["cpu_seconds"]))
+        assert row[6:9] == (run["cpu_quality"], run["memory_peak_bytes"], run["memory_quality"])
+        assert row[10] == run["id"]
+    assert [row[9] for row in rows] == ["running?", "exit 3", "SIGKILL", "exit 0"]
+    processes = base.execute("SELECT name, command, start_seconds, left_seconds, exit FROM process_list "
+                             "WHERE run = 4").fetchall()
+    assert "exit 0" in [row[4] for row in processes if row[0] == "sh"]
+    assert all(row[2] <= row[3] for row in processes if row[2] is not None)
+    base.close()

@@ -32,7 +32,8 @@ def test_full_device_is_in_the_summary(place):
     result = place.run([place.helper("burn"), *JOB], ["-i", "10ms", "-o", path])
     assert result.status == 7
     assert any("x.jsonl" in note for note in result.notes)
-    assert len(sentences(result.err, "cannot write")) == 1
+    assert len(sentences(result.err, "; the job continues")) == 1
+    assert len(sentences(result.err, "cannot write")) <= 2  # and how much was lost, at the end
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need more stack before toll begins")

@@ -198,7 +198,7 @@ sleep 0.2
 """
     summary = run(tmp_path, AMD, script)
     assert gpu(summary, "amd0")["utilization_ratio"]["last"] == 0.37
-    assert len([n for n in summary["notes"] if "AMD's GPU 0 (" in n and "is lost" in n]) == 1
+    assert len([n for n in summary["notes"] if "AMD GPU 0 (" in n and "is lost" in n]) == 1
 
 
 @pytest.mark.parametrize("driver, values", [

@@ -283,7 +283,7 @@ def test_figures_agree_with_toll_run(one):
 
 def test_means_are_of_what_maxima_are_of(one):
     """However short it was: ticks of the kernel made the machine busier than its CPUs can be."""
-    status, out, _ = one.place.call([one.place.toll, "dialects", "gpu-tracker", "--json"])
+    status, out, _ = one.place.call([one.place.toll, "layouts", "gpu-tracker", "--json"])
     columns = {c["name"]: c["terms"] for c in json.loads(out)[0]["columns"] if c["format"] == "json"}
     means = {name: terms for name, terms in columns.items() if ".mean_" in name}
     assert len(means) == 10
@@ -390,7 +390,7 @@ def test_chosen_gpus_where_there_are_none(one):
     """A warning, and no use of any, as in that tool."""
     status, out, err = one("-e", "true", "--guuids=GPU-fake-1", "-f", "json")
     assert status == 0
-    assert err.startswith("WARNING:root:there is no GPU here") and err.count("\n") == 1
+    assert err.startswith("WARNING:root:no GPU found") and err.count("\n") == 1
     result = json.loads(out[len(STATUS.format(0)):])
     use = result["gpu_utilization"]
     assert (use["system_gpu_count"], use["n_expected_gpus"]) == (0, 0)
@@ -528,7 +528,7 @@ def test_tracking_file_that_somebody_makes_meanwhile(one):
     path = one.place.path("points.sqlite")
     status, _, err = one("-e", "cp example-script.sh points.sqlite", "--tf=points.sqlite", "--disable-logs",
                          "-o", "r.txt")
-    said = re.fullmatch("FileExistsError: File points.sqlite was made by somebody else meanwhile; its rows "
+    said = re.fullmatch("FileExistsError: File points.sqlite was made by another process meanwhile; its rows "
                         r"are in (/.*/\.points\.sqlite\.[0-9a-f]+\.csv)\n", err)
     assert status == 0 and said, err
     assert path.read_text() == one.place.path("example-script.sh").read_text()
@@ -536,17 +536,17 @@ def test_tracking_file_that_somebody_makes_meanwhile(one):
 
 
 def test_marks_are_code_blocks(one):
-    """The dialect's samples and the phases of the job, analyzed together."""
-    # The rows of this dialect come when they are measured.
+    """The layout's samples and the phases of the job, analyzed together."""
+    # The rows of this layout come when they are measured.
     rows = "[ $(wc -l <points.csv) -ge $((before + 3)) ]"
     script = ('"$TOLL" mark phase begin load; before=$(wc -l <points.csv); sleep 0.12; '
               f'{job_until(rows)}; "$TOLL" mark phase end load')
     status, _, err = one.place.call(
-        [one.place.toll, "run", "-q", "-i", "20ms", "--dialect", "gpu-tracker,ram_unit=megabytes",
+        [one.place.toll, "run", "-q", "-i", "20ms", "--layout", "gpu-tracker,ram_unit=megabytes",
          "-o", "points.csv", "-o", "run.sub-tracking.csv", "--", "sh", "-c", script],
         env={**os.environ, "TOLL": one.place.toll})
     assert (status, err) == (0, b"")
-    status, out, _ = one.place.call([one.place.toll, "phases", "analyze", "points.csv", "run.sub-tracking.csv", "-f", "json"])
+    status, out, _ = one.place.call([one.place.toll, "sub-tracking", "analyze", "points.csv", "run.sub-tracking.csv", "-f", "json"])
     assert status == 0
     [block] = json.loads(out)["code_block_results"]
     assert (block["name"], block["num_calls"], block["num_non_empty_calls"]) == ("load", 1, 1)
@@ -604,11 +604,11 @@ UNITS = "bytes, gigabytes, kilobytes, megabytes, terabytes"
     (["-e", "touch ran", "-o", "no/such/out.txt"], "FileNotFoundError: no/such/out.txt: No such file or directory"),
     (["-e", "touch ran", "--tf=no/such.sqlite"], "FileNotFoundError: no/such.sqlite: No such file or directory"),
     (["-e", "touch ran", "--tconfig=nowhere.json"], "FileNotFoundError: nowhere.json: No such file or directory"),
-    (["-e", "touch ran", "--tconfig=bad.json"], "ValueError: bad.json: it is no JSON file"),
+    (["-e", "touch ran", "--tconfig=bad.json"], "ValueError: bad.json: malformed JSON"),
     (["-e", "touch ran", "--tconfig=odd.json"], "ValueError: odd.json: Tracker.__init__() got an unexpected keyword argument 'colour'"),
-    (["-e", "touch ran", "--tconfig=type.json"], 'ValueError: type.json: the value of "ram_unit" is of the wrong type'),
+    (["-e", "touch ran", "--tconfig=type.json"], 'ValueError: type.json: the value of "ram_unit" has the wrong type'),
     (["sub-track", "analyze", "--tf=a.csv", "--stf=b.csv"], "FileNotFoundError: b.csv: No such file or directory"),
-    (["sub-track", "compare", "-m", "A=bad.json"], "ValueError: bad.json: it does not hold the results"),
+    (["sub-track", "compare", "-m", "A=bad.json"], "ValueError: bad.json: not the results"),
     (["sub-track", "compare"], "ERROR:root:A mapping of tracking session name to file path must be provided either "
      "through the -m option or a config file.\n"),
     (["sub-track", "compare", "-m", "A=bad.json", "-f", "xml"], 'ERROR:root:"xml" is not a valid format.'),
@@ -628,23 +628,23 @@ def test_mistakes_are_a_line_and_nothing_else(one, words, says):
 @pytest.mark.parametrize("words, says", [
     ([], "--execute=<command> is missing"),
     (["-o", "x"], "--execute=<command> is missing"),
-    (["-e"], "-e takes a value"),
-    (["--execute"], "--execute takes a value"),
-    (["-e", "true", "--stf=x"], "these options do not go together"),
-    (["-e", "true", "more"], "what 'more' is for is not known: a command is one word behind -e"),
-    (["bash", "script.sh"], "what 'bash' is for is not known: a command is one word behind -e"),
-    (["--never"], "there is no option --never"),
-    (["--help-me"], "there is no option --help-me"),
-    (["-x"], "there is no option -x"),
-    (["--help=me"], "--help=me: it takes no value"),
-    (["sub-track"], "behind sub-track comes one of combine, analyze, compare"),
-    (["sub-track", "dance"], "behind sub-track comes one of combine, analyze, compare, not dance"),
-    (["sub-track", "combine", "x"], "behind sub-track comes one of combine, analyze, compare, not x"),
+    (["-e"], "-e: value missing"),
+    (["--execute"], "--execute: value missing"),
+    (["-e", "true", "--stf=x"], "these options cannot be combined"),
+    (["-e", "true", "more"], "unexpected argument 'more' (a command is one argument after -e)"),
+    (["bash", "script.sh"], "unexpected argument 'bash' (a command is one argument after -e)"),
+    (["--never"], "unknown option '--never'"),
+    (["--help-me"], "unknown option '--help-me'"),
+    (["-x"], "unknown option '-x'"),
+    (["--help=me"], "--help=me: no value expected"),
+    (["sub-track"], "sub-track: expected combine, analyze or compare"),
+    (["sub-track", "dance"], "sub-track: expected combine, analyze or compare, not dance"),
+    (["sub-track", "combine", "x"], "sub-track: expected combine, analyze or compare, not x"),
     (["sub-track", "analyze", "--tf=x.csv"], "--stf=<sub-track-file> is missing"),
     (["sub-track", "analyze", "--stf=x.csv"], "--tf=<tracking-file> is missing"),
     (["sub-track", "combine"], "--stf=<sub-track-file> is missing"),
-    (["sub-track", "combine", "--stf=x.csv", "--stat=max"], "these options do not go together"),
-    (["-e", "true", "--overwrite=yes"], "--overwrite=yes: it takes no value"),
+    (["sub-track", "combine", "--stf=x.csv", "--stat=max"], "these options cannot be combined"),
+    (["-e", "true", "--overwrite=yes"], "--overwrite=yes: no value expected"),
 ])
 def test_wrong_words_are_named_and_show_the_usage(one, words, says):
     status, out, err = one(*words)

@@ -33,7 +33,7 @@ def test_hangs_in_the_middle(tmp_path):
 open_card 'drm-memory-vram: 1024 KiB' 'drm-engine-gfx: 5000000 ns'
 {job_until(recorded('"gpu_memory_bytes":1048576'))}
 echo 'slow.utilization {HANGS}' >>"$FAKE_NVML"
-{job_until(noted("do not answer in time"))}
+{job_until(noted("do not respond in time"))}
 {job_until_more(UNKNOWN, 2)}
 echo 81 >{BUSY}
 say 'drm-memory-vram: 1024 KiB' 'drm-engine-gfx: 905000000 ns'
@@ -52,14 +52,14 @@ say 'drm-memory-vram: 1024 KiB' 'drm-engine-gfx: 905000000 ns'
     assert not any(figures(s, "nvidia0") for s in late)
     assert late[0]["target"]["combined"]["gpu_memory_bytes"] is None
     late = [n for n in summary["notes"] if "in time" in n]
-    assert late == ["NVIDIA GPUs (NVML) do not answer in time: while they do not, neither their "
-                    "figures nor sums over all GPUs are known"]
+    assert late == ["NVIDIA GPUs (NVML) do not respond in time; their figures and "
+                    "totals of all GPUs are unknown meanwhile"]
 
 
 def test_never_begins(tmp_path):
     """The others are there all the time; nothing pretends to be of all GPUs."""
     summary = run_both(tmp_path, f"gpus 1\nslow.init {HANGS}\n",
-                       job_until(noted("takes long to begin")))
+                       job_until(noted("is slow to start")))
     assert [g["name"] for g in summary["gpus"]] == ["amd0"]
     samples = records(tmp_path / "run.jsonl", "sample")
     told = [figures(s, "amd0") for s in samples if figures(s, "amd0")]
@@ -67,9 +67,9 @@ def test_never_begins(tmp_path):
     assert not any("gpu_count" in s for s in samples)
     assert summary["target"]["combined"]["gpu_memory_bytes"]["quality"] == "unknown"
     assert summary["run_joules"]["gpu"] is None
-    late = [n for n in summary["notes"] if "long" in n]
-    assert late == ["the driver of NVIDIA GPUs (NVML) takes long to begin: until it does, neither "
-                    "their figures nor sums over all GPUs are known"]
+    late = [n for n in summary["notes"] if "slow" in n]
+    assert late == ["the driver of NVIDIA GPUs (NVML) is slow to start; their figures and totals "
+                    "of all GPUs are unknown until then"]
 
 
 def test_begins_late(tmp_path):

@@ -155,7 +155,7 @@ def test_columns(here):
 @pytest.mark.parametrize("count", [0, 1, 8])
 def test_number_of_gpus(here, count):
     driver = Driver(here, f"gpus {count}\n" + FIGURES)
-    result = driver.record(KNOWN if count else job_until(noted("no GPU here")))
+    result = driver.record(KNOWN if count else job_until(noted("no GPU found")))
     assert result.status == 0
     assert names(result) == [f"nvidia{i}" for i in range(count)]
     told = [n for n in result.notes if "no GPU" in n]
@@ -338,7 +338,7 @@ def test_errors_of_the_beginning(beginnings, case):
 def test_one_of_several_does_not_answer(here):
     result = Driver(here, f"gpus 3\n{FIGURES}1.error.handle 15\n").run("--gpus", "all")
     assert names(result) == ["nvidia0", "nvidia2"]
-    assert [n for n in result.notes if "GPU 1 does not answer (error 15" in n]
+    assert [n for n in result.notes if "GPU 1 does not respond (error 15" in n]
 
 
 ERRORS = {
@@ -410,7 +410,7 @@ def test_every_lost_gpu_is_told(here):
         KNOWN, say(r"gpus 3\nutilization 50\n0.error.utilization 15\n2.error.utilization 15\n"),
         job_until(noted("is lost", 2))]))
     told = sorted(n.split("(")[0] for n in result.notes if "is lost" in n)
-    assert told == ["NVIDIA's GPU 0 ", "NVIDIA's GPU 2 "]
+    assert told == ["NVIDIA GPU 0 ", "NVIDIA GPU 2 "]
     assert gpu(result, "nvidia0")["utilization_ratio"]["last"] == 0.5
 
 
@@ -428,18 +428,18 @@ def test_slow_to_begin_costs_figures_alone(here):
     result = driver.record(KNOWN)
     told = ["gpus" in s for s in records(here.path("run.jsonl"), "sample")]
     assert told.index(True) > 3  # sampling went on
-    assert [n for n in result.notes if "driver of NVIDIA GPUs (NVML) takes long to begin" in n]
+    assert [n for n in result.notes if "driver of NVIDIA GPUs (NVML) is slow to start" in n]
 
 
 def test_a_driver_that_hangs(place):
     """Neither the job nor toll's end waits for it."""
     driver = Driver(place, "gpus 1\nutilization 50\nslow.utilization 60000\n")
     began = time.monotonic()
-    result = driver.record(job_until(noted("do not answer in time")) + "; exit 4")
+    result = driver.record(job_until(noted("do not respond in time")) + "; exit 4")
     assert time.monotonic() - began < 30  # the call takes a minute
     assert result.status == 4
     assert "gpus" not in result.summary
-    assert [n for n in result.notes if "NVIDIA GPUs (NVML) do not answer in time" in n]
+    assert [n for n in result.notes if "NVIDIA GPUs (NVML) do not respond in time" in n]
     assert len(records(place.path("run.jsonl"), "sample")) > 5
 
 
@@ -449,7 +449,7 @@ def test_hangs_in_the_middle(here):
     unknown = r'"combined":\{[^}]*"gpu_memory_bytes":null'
     result = driver.record("; ".join([
         KNOWN, say(r"gpus 1\nutilization 50\n0.compute 1 5\nslow.utilization 60000\n"),
-        job_until(noted("do not answer in time")), job_until_more(unknown, 5)]))
+        job_until(noted("do not respond in time")), job_until_more(unknown, 5)]))
     assert result.status == 0
     samples = records(here.path("run.jsonl"), "sample")
     figures = [s["target"]["combined"]["gpu_memory_bytes"] for s in samples]
@@ -492,7 +492,7 @@ def test_crashes_in_the_middle(here):
     driver = Driver(place, "gpus 1\nutilization 50\nenergy 5000000\n")
     result = driver.record("; ".join([
         KNOWN, say(ENERGY), USED, say(ENERGY + r"crash.utilization 1\n"),
-        job_until(noted("crashed: the figures of its GPUs end here")),
+        job_until(noted("crashed; figures of its GPUs end here")),
         job_until(recorded(NO_MEMORY + f".*{NO_MEMORY}", 3)), "exit 5"]))
     assert result.status == 5
     assert gpu(result)["utilization_ratio"]["last"] == 0.5
@@ -689,7 +689,7 @@ def test_unknown_gpu(here, which, words):
 def test_named_without_any(here):
     result = Driver(here, "gpus 0\n").run("--gpus", "0")
     assert result.status == 125
-    assert "there is no GPU here" in result.err.decode()
+    assert "no GPU found" in result.err.decode()
 
 
 # ---- What must not change -----------------------------------------------------------------------
@@ -807,10 +807,10 @@ def test_the_helper_ends_with_toll(place, then):
             until(lambda: record.exists() and '"gpus":[' in record.read_text(), "a sample")
             helpers = helpers_of(toll.pid)
             assert len(helpers) == 1
+            asked = pathlib.Path(driver.env["FAKE_NVML_ASKED"])
+            size = asked.stat().st_size  # any call after this may be the one that hangs
             driver.say(f"gpus 1\n{FIGURES}{then}")
             if then:
-                asked = pathlib.Path(driver.env["FAKE_NVML_ASKED"])
-                size = asked.stat().st_size
                 until(lambda: asked.read_text()[size:].endswith("0.utilization\n"),
                       "a call that hangs")
             toll.kill()
@@ -824,10 +824,10 @@ def test_system(here):
     with printed.open("wb") as out, summary.open("wb") as err, here.popen(
             [here.toll, "system", "--gpus", "all", "-i", "100ms"], stdout=out, stderr=err,
             env=driver.env) as toll:
-        until(lambda: "nvidia1  busy 63%  memctl 21%  mem 1.0G  251W  71°C  1.4GHz" in printed.read_text(),
+        until(lambda: "nvidia1  busy 63%  memory busy 21%  memory 1.00 GiB  251W  71°C  1.4GHz" in printed.read_text(),
               "a line with the figures of a GPU")
         toll.send_signal(signal.SIGINT)
         assert toll.wait(GUARD) == 0, summary.read_text()
     assert "nvidia0" in summary.read_text() and "nvidia1" in summary.read_text()
     lines = printed.read_text()
-    assert max(map(len, lines.splitlines())) <= 80
+    assert max(len(line) for line in lines.splitlines() if "nvidia" in line) <= 80

@@ -164,6 +164,21 @@ def test_match_finds_those_that_come_later(place):
     assert 0.2 - 2 * TICK <= toll.total("cpu_seconds") <= 0.2 + 4 * TICK
 
 
+def test_match_finds_what_a_process_executes_later(place):
+    """It was there before, did not match, and slept."""
+    mark = f"mark-{os.getpid()}-{time.monotonic_ns()}"
+    with running(place, "sh", "-c", f": {mark}; read x") as one, running(
+            place, "sh", "-c", "read x; . ./next") as two:
+        until(lambda: mark in pathlib.Path(f"/proc/{one.pid}/cmdline").read_text(), "its start")
+        place.path("next").write_text(f"exec sh -c ': {mark}; read x'\n")
+        toll = attach(place, "-i", "20ms", "--match", mark)
+        until(lambda: len(toll.rows()) > 60, "a second in which it is known as a bystander")
+        assert all(r["target"]["combined"]["processes"] == 1 for r in toll.rows())
+        say(two)
+        until(lambda: toll.rows()[-1]["target"]["combined"]["processes"] == 2, "the second")
+        toll.end()
+
+
 def test_match_without_children(place):
     mark = f"mark-{os.getpid()}-{time.monotonic_ns()}"
     # The child executes something else before toll looks: until then it matches as its parent does.
@@ -223,6 +238,8 @@ def test_a_cgroup_and_who_joins_it(here):
 @needs_root
 def test_another_user(here, nobody):
     with running(nobody, nobody.helper("burn"), 60_000) as p:
+        until(lambda: pathlib.Path(f"/proc/{p.pid}/comm").read_text() == "burn\n",
+              "the command as that user")
         toll = attach(here, "-i", "20ms", "--user", "65534")
         start = cpu_of(p.pid)
         used(p.pid, start + 0.2)

@@ -159,7 +159,7 @@ def test_cpu_limit_is_named_as_it_was_set(here):
     assert status == 128 + 24, err
     summary = json.loads(here.path("s.json").read_text())
     assert summary["limits"]["cpu_time_seconds"]["value"] == 1
-    assert any("the limit of 1 s of CPU time was reached" in note for note in summary["notes"])
+    assert any("limit on CPU time of 1 s reached" in note for note in summary["notes"])
 
 
 def test_calls_that_a_container_refuses(place):

@@ -31,6 +31,54 @@ def test_shared_memory(place):
     assert result.figure("memory_shared_bytes")["p50"] == pytest.approx(count * size, rel=0.05)
 
 
+# Processes with a shared region each of which fills and drops memory of its own, all the time.
+QUICK = """
+import mmap, os, sys
+shared = mmap.mmap(-1, 32 << 20)
+shared.write(b"x" * (32 << 20))
+for _ in range(3):
+    if os.fork() == 0:
+        break
+total = sum(shared[i] for i in range(0, 32 << 20, 4096))
+while not os.path.exists("release"):
+    for size in (24, 1, 12, 2):
+        kept = mmap.mmap(-1, size << 20)
+        for at in range(0, size << 20, 4096):
+            kept[at] = 1
+        kept.close()
+"""
+
+
+@pytest.mark.parametrize("options", [["--memory", "pss"], []])
+def test_pss_is_never_above_rss(place, options):
+    """Of any row of any sample, of a process that has left, and of the whole run: they are of one moment,
+    however quickly memory comes and goes between the readings of two files."""
+    record = place.path("run.jsonl")
+
+    def rounds():
+        text = record.read_text() if record.exists() else ""
+        return text.count('"memory_pss_bytes":')
+    with place.popen([place.toll, "run", "-q", "-i", "5ms", "--processes", "all", *options, "-o", record,
+                      "--", "python3", "-S", "-c", QUICK]) as p:
+        until(lambda: rounds() >= 400 or p.poll() is not None, "some hundred readings")
+        place.path("release").touch()
+        assert p.wait(timeout=GUARD) == 0
+    rows = 0
+    for line in map(json.loads, record.read_text().splitlines()):
+        figures = [line] if line["type"] == "process" else []
+        if line["type"] == "sample":
+            figures = [*line["target"].values(), *line.get("processes", [])]
+        for row in figures:
+            if row.get("memory_pss_bytes") is not None:
+                rows += 1
+                assert row["memory_uss_bytes"] <= row["memory_pss_bytes"] <= row["memory_rss_bytes"], line
+        for part in line["target"].values() if line["type"] == "summary" else ():
+            for key in ("max", "last"):
+                pss, rss = (part[f"memory_{kind}_bytes"].get(key) for kind in ("pss", "rss"))
+                assert pss is None or pss <= rss, (key, part["memory_pss_bytes"], part["memory_rss_bytes"])
+    assert rows > 50
+
+
 def test_peak_of_the_sum_is_not_the_sum_of_peaks(place):
     """Two children of 60 MiB one after the other need 60 MiB, two at a time need 120."""
     one = f"{place.helper('faults')} 60 300"

@@ -195,7 +195,7 @@ def test_what_was_put_aside_for_prometheus(here, has_http, prometheus):
     r = here.run(JOB, ["-i", "50ms", "-o", f"prometheus:http://127.0.0.1:9/,every=50ms,grace=100ms,"
                        f"spool={spool}", "-o", here.path("run.jsonl"), "--name", name])
     assert r.status == 3 and r.summary["outputs"][0]["kept"] == r.summary["outputs"][0]["samples"]
-    status, out, err = here.call([here.toll, "send", spool, f"prometheus:{url}/api/v1/write"])
+    status, out, err = here.call([here.toll, "resend", spool, f"prometheus:{url}/api/v1/write"])
     assert status == 0 and not spool.exists(), err
     check_served(url, name, here.path("run.jsonl"))
 
@@ -258,9 +258,9 @@ def test_remote_write_to_prometheus(here, has_http, prometheus):
 
 
 def documented_queries():
-    """What docs/sinks.md says one can ask: of several runs of a name, of one that goes on, those that
+    """What docs/outputs.md says one can ask: of several runs of a name, of one that goes on, those that
     look back, and whether a run is over; with those within the text."""
-    text = (pathlib.Path(__file__).parents[2] / "docs/sinks.md").read_text()
+    text = (pathlib.Path(__file__).parents[2] / "docs/outputs.md").read_text()
     blocks = re.findall(r"^```promql\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     together, now, back, over = (block.splitlines() for block in blocks)
     return together, now, back, over + re.findall(r"`(last_over_time\(.*?\))`", text)

@@ -19,30 +19,34 @@ MISTAKES = [
     (f"attach --session {NOBODY}", ["no process in session", NOBODY]),
     ("attach --cgroup /no/such/cgroup", ["no cgroup", "/no/such/cgroup"]),
     ("attach --cgroup no-such-cgroup", ["no cgroup", "no-such-cgroup"]),
-    ("attach --user no-such-user", ["no user", "no-such-user", "name or a number"]),
+    ("attach --user no-such-user", ["unknown user", "no-such-user", "name or a number"]),
     ("attach --user 2147480001", ["no process of user", "2147480001"]),
-    ("attach --user 99999999999", ["no user", "99999999999"]),
+    ("attach --user 99999999999", ["unknown user", "99999999999"]),
     ("attach --match (", ["'('", "regular expression"]),
     ("attach --match [a", ["'[a'", "regular expression"]),
     ("attach --match=", ["--match", "not empty"]),
     ("attach --cgroup=", ["--cgroup", "not empty"]),
     ("attach --user=", ["--user", "not empty"]),
     ("attach --group=", ["--group", "not empty"]),
-    ("attach --match", ["--match needs a value", "REGEX"]),
+    ("attach --match", ["--match: value missing", "REGEX"]),
     ("attach 0", ["'0'", "1234"]),
-    ("attach -5", ["no option -5", "toll help attach"]),
+    ("attach -5", ["unknown option '-5'", "toll help attach"]),
     ("attach -- -5", ["'-5'", "1234"]),
     ("attach --group -5", ["'-5'", "1234"]),
     ("attach 12x", ["'12x'", "1234"]),
+    ("attach -p 12x", ["--pid: invalid PID '12x'", "1234"]),
+    ("attach -p 1,,2", ["--pid: invalid PID ''", "1234"]),
+    ("attach --pid=", ["--pid", "not empty"]),
+    (f"attach {SELF} -p {SELF}", [f"'process-{SELF}'", "given twice"]),
     ("attach self", ["'self'", "1234"]),
     ("attach web=", ["'web='", "NAME=1234"]),
     ("attach =12", ["'=12'", "NAME=1234"]),
     ("attach 99999999999", ["'99999999999'", "1234"]),
     ("attach 18446744073709551617", ["'18446744073709551617'"]),
-    (f"attach {SELF} {SELF}", [f"'process-{SELF}'", "named twice"]),
-    (f"attach web={SELF} web=1", ["'web'", "named twice"]),
-    ("attach --user root --user root", ["'user-root'", "named twice"]),
-    ("attach " + " ".join(f"t{i}={SELF}" for i in range(64)), ["more than 63 targets", "--match"]),
+    (f"attach {SELF} {SELF}", [f"'process-{SELF}'", "given twice"]),
+    (f"attach web={SELF} web=1", ["'web'", "given twice"]),
+    ("attach --user root --user root", ["'user-root'", "given twice"]),
+    ("attach " + " ".join(f"t{i}={SELF}" for i in range(64)), ["at most 63", "--match"]),
     # options that are not for it
     (f"attach --timeout 1s {SELF}", ["--timeout", "not an option of toll attach"]),
     (f"attach {SELF} --grace 1s", ["--grace", "not an option of toll attach"]),
@@ -52,7 +56,22 @@ MISTAKES = [
     ("system -g 5", ["-g", "not an option of toll system"]),
     ("run --for 1s touch ran", ["--for", "not an option of toll run"]),
     ("run --since-start touch ran", ["--since-start", "not an option of toll run"]),
+    ("run --csv touch ran", ["--csv", "stdout belongs to the command", "-o run.csv"]),
+    ("run -p 1 touch ran", ["-p", "not an option of toll run", "toll attach -p PID"]),
     ("run --user root touch ran", ["--user", "not an option of toll run"]),
+    # options that would do nothing
+    ("run --grace 1s touch ran", ["--grace", "without --timeout"]),
+    ("run -f csv touch ran", ["--format", "-o FILE", "--json"]),
+    ("run -f csv -o x.json touch ran", ["--format", "another format"]),
+    ("run -v --json touch ran", ["--verbose", "without a text summary"]),
+    ("run -q --json touch ran", ["--json", "--quiet"]),
+    ("run --processes all -o x.csv touch ran", ["--processes", ".jsonl"]),
+    ("run -q --label a=b touch ran", ["--label", "-o FILE"]),
+    ("system --json --csv", ["--csv", "conflicts with --json"]),
+    ("system --json -f csv", ["--json", "conflicts with --format"]),
+    ("system --json -o -", ["stdout", "twice"]),
+    ("metrics --json --markdown", ["--markdown", "conflicts with --json"]),
+    ("export -v x.jsonl", ["--verbose", "without a text summary"]),
     # words
     ("system 5", ["'5'", "options only"]),
     ("system -q -- x", ["'x'", "options only"]),
@@ -127,7 +146,7 @@ def test_a_reader_that_has_seen_enough(here):
     status, out, err = here.shell(f"$TOLL attach -i 10ms {SELF} | head -n 2")
     assert (status, err) == (0, b"")
     lines = out.decode().splitlines()
-    assert len(lines) == 2 and lines[0].split()[0] == "time"
+    assert len(lines) == 2 and lines[1].split()[0] == "time"
 
 
 def test_a_reader_that_was_never_there(here):
@@ -147,7 +166,7 @@ def test_no_room_for_the_lines(here):
     text = err.decode()
     assert status == 125
     assert text.startswith("toll: cannot write to 'stdout': No space left on device"), text
-    assert "could not be written" in here.path("s.txt").read_text()
+    assert "cannot write" in here.path("s.txt").read_text()
 
 
 def test_closed_stdout(here):

@@ -151,7 +151,7 @@ def test_a_record_sent_afterwards(here):
         1000 * r.summary["wall_seconds"], abs=2)
     status, out, err = here.call([here.toll, "export", record, "-o",
                                   f"mlflow:http://127.0.0.1:9,grace=0s,spool={here.path('spool')}"])
-    assert status == 0 and b"for 'toll send'" in err and here.path("spool").exists()
+    assert status == 0 and b"for 'toll resend'" in err and here.path("spool").exists()
 
 
 def test_what_it_takes_is_not_the_jobs(here):
@@ -167,14 +167,14 @@ def test_what_it_takes_is_not_the_jobs(here):
 
 
 @pytest.mark.parametrize("destination, uri, sentence", [
-    ("mlflow:", None, "set MLFLOW_TRACKING_URI"),
-    ("mlflow:", "file:///srv/mlruns", "MLFLOW_TRACKING_URI is none"),
+    ("mlflow:", None, "or MLFLOW_TRACKING_URI"),
+    ("mlflow:", "file:///srv/mlruns", "invalid URL in MLFLOW_TRACKING_URI"),
     ("mlflow:sqlite:///x.db", None, "'mlflow server'"),
-    ("mlflow:http://h,run_id=a b", None, "the option run_id takes an ID"),
-    ("mlflow:http://h,every=soon", None, "takes a time"),
-    ("mlflow:http://h,experimnt=x", None, "there are experiment, run,"),
+    ("mlflow:http://h,run_id=a b", None, "invalid ID in run_id"),
+    ("mlflow:http://h,every=soon", None, "expected a time"),
+    ("mlflow:http://h,experimnt=x", None, "known options: experiment, run,"),
     ("mlflow:http://h,parts=some", None, "combined|all"),
-    ("mlflow:http://h,spool_size=much", None, "takes a size"),
+    ("mlflow:http://h,spool_size=much", None, "expected a size"),
 ])
 def test_mistakes_are_told_before_anything_runs(here, destination, uri, sentence, monkeypatch):
     if uri:

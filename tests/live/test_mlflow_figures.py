@@ -129,7 +129,7 @@ def test_the_machine_as_psutil_has_it(here):
     store = Store()
     before = psutil.net_io_counters()
     with sinklib.Server(store) as server:
-        toll = here.popen([here.toll, "run", "-q", "-i", "50ms", "-o", to(server), "--dialect",
+        toll = here.popen([here.toll, "run", "-q", "-i", "50ms", "-o", to(server), "--layout",
                            "mlflow-system", "--", sys.executable, "-c", SEND],
                           stdin=-1)
         livelib.until(lambda: any(v[-1][2] > 5 for k, v in (
@@ -208,10 +208,10 @@ def test_a_run_that_has_these_names_already(here, monkeypatch):
         {"key": f"system/{key}", "value": 3.5, "timestamp": 5, "step": 0}
         for key in ("cpu_utilization_percentage", usage)]})
     with sinklib.Server(store) as server:
-        script = job_until(noted("has MLflow.s system metrics already"))
+        script = job_until(noted("already has MLflow.s system metrics"))
         r = here.run(["sh", "-c", script], ["-i", "20ms", "--system", "-o", to(server), "-o",
                                             "run.jsonl"])
-    assert r.status == 0 and b"has MLflow's system metrics already" in r.err
+    assert r.status == 0 and b"already has MLflow's system metrics" in r.err
     assert store.metrics()[f"system/{usage}"] == [(5, 0, 3.5)]
     assert store.metrics()[f"system/toll/{usage}"] and "system/target_wall_seconds" in store.metrics()
 
@@ -309,16 +309,16 @@ def test_a_nested_run(here, monkeypatch):
         text = re.sub(r"to - \d+\nmlflow:http://127.0.0.1:9\n", f"to - {len(place)}\n{place}\n",
                       spool.read_text())
         spool.write_text(text)
-        status, out, err = here.call([here.toll, "send", spool])
+        status, out, err = here.call([here.toll, "resend", spool])
     assert status == 0, err
     late = list(store.runs.values())[-1]
     assert late["experiment_id"] == "7" and late["tags"]["mlflow.parentRunId"] == parent
 
 
 @pytest.mark.parametrize("options, sentence", [
-    (",parent=a b", "the option parent takes an ID"),
-    (",parent=a,run_id=b", "only one of them can be given"),
-    (",interval=often", "takes a time"),
+    (",parent=a b", "invalid ID in parent"),
+    (",parent=a,run_id=b", "cannot be combined"),
+    (",interval=often", "expected a time"),
     (",monitor=perhaps", "auto|no|yes"),
 ])
 def test_mistakes(here, options, sentence):

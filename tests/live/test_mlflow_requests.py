@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """-o mlflow: byte by byte: what is sent is as the server wants it, by its own names or those of a
-dialect; and the server of the tests is as strict as the real one."""
+layout; and the server of the tests is as strict as the real one."""
 import json
 import re
 
@@ -101,7 +101,7 @@ def test_the_fake_has_the_traps(here):
                                          "Content-Encoding": "gzip"})[0] == 500
 
 
-def test_the_dialect_of_process_metrics(here):
+def test_the_layout_of_process_metrics(here):
     """Its nine keys with its prefix, each the same figure at the same step as in its own file: so
     many samples make one, what is left at the end another."""
     names = {"cpu_usage_percentage", "memory_rss_megabytes", "memory_vms_megabytes",
@@ -112,7 +112,7 @@ def test_the_dialect_of_process_metrics(here):
         for number, (options, prefix) in enumerate((("", "process/"), (",samples=3,prefix=p/", "p/")),
                                                    1):
             lines = here.path(f"lines{number}.jsonl")
-            r = here.run(["sleep", "0.3"], ["-i", "20ms", "-o", to(server), "-o", lines, "--dialect",
+            r = here.run(["sleep", "0.3"], ["-i", "20ms", "-o", to(server), "-o", lines, "--layout",
                                             f"process-metrics{options}"])
             assert r.status == 0, r.err
             run = store.runs["%032x" % number]
@@ -132,11 +132,11 @@ def test_the_dialect_of_process_metrics(here):
     assert store.corrupted == []
 
 
-def test_the_dialect_of_mlflow_itself(here):
+def test_the_layout_of_mlflow_itself(here):
     """Every name that its monitor has for what this machine has, and no other."""
     store = Store()
     with sinklib.Server(store) as server:
-        r = here.run(["sleep", "0.1"], ["-i", "50ms", "-o", to(server), "--dialect", "mlflow-system"])
+        r = here.run(["sleep", "0.1"], ["-i", "50ms", "-o", to(server), "--layout", "mlflow-system"])
         assert r.status == 0, r.err
     found = {k for k in store.metrics() if not k.startswith("toll/")}
     assert {"system/" + name for name in (
@@ -148,14 +148,14 @@ def test_the_dialect_of_mlflow_itself(here):
             k for k in found if not k.startswith("system/gpu_")}
 
 
-def test_the_dialect_of_mlflow_from_a_record(here):
+def test_the_layout_of_mlflow_from_a_record(here):
     """What is sent of a record is what was sent while it was measured: names, times, figures."""
     store, record = Store(), here.path("run.jsonl")
     with sinklib.Server(store) as server:
-        r = here.run(["sleep", "0.3"], ["-i", "50ms", "-o", to(server), "-o", record, "--dialect",
+        r = here.run(["sleep", "0.3"], ["-i", "50ms", "-o", to(server), "-o", record, "--layout",
                                         "mlflow-system"])
         assert r.status == 0, r.err
-        status, _, err = here.call([here.toll, "export", record, "-o", to(server), "--dialect",
+        status, _, err = here.call([here.toll, "export", record, "-o", to(server), "--layout",
                                     "mlflow-system"])
     assert status == 0, err
     live, again = ({k: v for k, v in store.metrics(store.runs["%032x" % number]).items()

@@ -23,9 +23,9 @@ def test_who_may_not_come_in_keeps_what_he_has(here, monkeypatch):
         assert r.status == 0 and len(server.requests) <= 3
         (output, *_) = r.summary["outputs"]
         assert output["kept"] == output["samples"] and output["failure"].endswith(
-            "it answered 401: You are not authenticated")
+            "server answered 401: You are not authenticated")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", SECRET)
-        status, out, err = here.call([here.toll, "send", spool])
+        status, out, err = here.call([here.toll, "resend", spool])
         assert status == 0, err
     check_all_arrived(store, here.path("run.jsonl"))
     assert SECRET.encode() not in everything_written(here, r.err, r.out, out, err)
@@ -36,7 +36,7 @@ def test_a_host_that_it_does_not_go_by(here):
     with sinklib.Server(store) as server:
         r = here.run(["true"], ["-o", to(server, f",spool={here.path('spool')}")])
         assert r.status == 0 and "Invalid Host" in r.summary["outputs"][0]["failure"]
-        status, out, err = here.call([here.toll, "send", here.path("spool"),
+        status, out, err = here.call([here.toll, "resend", here.path("spool"),
                                       to(server, ",header=Host: mlflow.example")])
     assert status == 0 and store.run["status"] == "FINISHED", err
 
@@ -80,11 +80,11 @@ def test_secrets_go_to_the_server_and_nowhere_else(here, way, monkeypatch, tmp_p
         r = here.run(["sh", "-c", see], ["-v", "-o", f"{place},every=100ms{options}", *outputs])
         assert r.status == 0 and r.summary["outputs"][0]["complete"], r.err
         store.user, store.password, store.token = "other", "x", None
-        kept = here.run(["true", argument], ["-v", "-o", f"{place},spool={here.path('spool')}{options}"])
+        kept = here.run(["true", argument], ["-o", f"{place},spool={here.path('spool')}{options}"])
         for name in variables:
             monkeypatch.delenv(f"MLFLOW_TRACKING_{name}")
-        status, out, err = here.call([here.toll, "send", here.path("spool"), to(server, options)])
-    assert status == 125 and b"answered 401" in err and b"stays as it is" in err
+        status, out, err = here.call([here.toll, "resend", here.path("spool"), to(server, options)])
+    assert status == 125 and b"answered 401" in err and b"is kept unchanged" in err
     written = everything_written(here, r.out, r.err, kept.out, kept.err, out, err)
     sent = b"".join(q["body"] + q["path"].encode() for q in server.requests)
     assert b"toll-spool" in written and b"SQLite" in written and len(server.taken()) > 3

@@ -133,13 +133,13 @@ def test_a_server_that_takes_no_files(here):
     assert not output["complete"] and "serve-artifacts" in output["failure"]
 
 
-def test_the_wait_at_the_end_is_told(here):
+def test_the_wait_at_the_end_is_written(here):
     """On a terminal, in words, where it may look as if the job hung."""
     with sinklib.silent() as silent:
         place = f"mlflow:http://127.0.0.1:{silent.getsockname()[1]}"
         with Terminal([here.toll, "run", "-o", f"{place},wait=50ms,grace=1s", "--", "echo", "done"],
                       {"HOME": str(here.directory)}, here.directory) as t:
             t.expect("done")
-            t.expect(f"toll: {place.replace(':', ' ', 1)}: waiting for what is left, 1 s at most")
+            t.expect(f"toll: {place.replace(':', ' ', 1)}: sending the rest, for up to 1 s")
             assert "kept to send later" in " ".join(t.rest().split()) and t.status == 0
         assert len(list(here.directory.rglob("*.spool"))) == 1

@@ -2,9 +2,10 @@
 """Options: who wins, and what a mistake is answered with."""
 import json
 import os
+import re
 
 import pytest
-from livelib import records
+from livelib import needs_root, records
 
 MISTAKES = {
     "interval": (["-i", "0"], ["-i", "fast"], ["-i", "0.5ms"], ["-i", "2d"], ["-i", "-1s"],
@@ -51,7 +52,7 @@ def test_bad_command_line(here, words):
 
 
 def test_no_arguments_and_no_subcommand(here):
-    for words in ([], ["nonsense"], ["-x"]):
+    for words in (["nonsense"], ["-x"]):
         status, out, err = here.call([here.toll, *words])
         assert (status, out) == (125, b"")
         assert err.count(b"\n") == 1
@@ -157,9 +158,129 @@ def test_help_does_not_run_the_command(here):
     assert not here.path("ran").exists()
 
 
+def test_json_and_csv(here):
+    """Of a command the summary, of what toll watches the samples."""
+    status, out, err = here.call([here.toll, "run", "--json", "--", "echo", "x"])
+    assert (status, out) == (0, b"x\n") and json.loads(err)["command"] == ["echo", "x"]
+    status, out, err = here.call([here.toll, "run", "--json", "--summary-to", "s", "--", "true"])
+    assert (status, out, err) == (0, b"", b"") and json.loads(here.path("s").read_text())
+    line = ["system", "-q", "-i", "10ms", "--for", "50ms"]
+    for option, same in (("--json", "jsonl"), ("--csv", "csv")):
+        status, out, err = here.call([here.toll, *line, option, "-m", "load_1m"])
+        assert (status, err) == (0, b"")
+        _, other, _ = here.call([here.toll, *line, "-o", "-", "-f", same, "-m", "load_1m"])
+        assert out.splitlines()[0][:20] == other.splitlines()[0][:20]
+    status, out, _ = here.call([here.toll, *line, "--csv", "-o", "x.jsonl"])
+    assert status == 0 and out.startswith(b"time,") and records(here.path("x.jsonl"), "sample")
+
+
+def test_summary_on_stdout(here):
+    status, out, err = here.call([here.toll, "run", "--json", "--summary-to", "-", "--", "echo", "x"])
+    assert (status, err) == (0, b"")
+    first, rest = out.split(b"\n", 1)
+    assert first == b"x" and json.loads(rest)["command"] == ["echo", "x"]
+    _, out, err = here.call([here.toll, "system", "-i", "10ms", "--for", "50ms", "--summary-to", "-"])
+    assert err == b"" and b"measured for" in out
+    assert not here.path("-").exists()
+
+
+def test_pids_by_option(here):
+    me = os.getpid()
+    status, out, err = here.call([here.toll, "attach", "-q", "--for", "10ms", "-o", "x.json",
+                                  "-p", f"one={me},two={me}", "--pid", f"three={me}", f"four={me}"])
+    assert (status, out, err) == (0, b"", b"")
+    text = here.path("x.json").read_text()
+    assert all(f'"{name}"' in text for name in ("one", "two", "three", "four"))
+
+
+def test_units_of_sizes(here):
+    """One run, three ways to read it."""
+    assert here.call([here.toll, "run", "-q", "-o", "x.jsonl", "--", "true"])[0] == 0
+    limit = records(here.path("x.jsonl"), "summary")[0]["self"]["memory_rss_bytes"]["max"]
+    shown = {}
+    for option in ("--bytes", "--si", "--color=never"):
+        _, out, err = here.call([here.toll, "export", "-v", "-f", "text", option, "x.jsonl"])
+        shown[option] = out.decode()
+        assert err == b""
+    assert limit and not re.search(r"\d [kKMG]i?B", shown["--bytes"]) and re.search(r"\d{6,} B", shown["--bytes"])
+    assert re.search(r"\d [kM]B", shown["--si"]) and not re.search(r"[KMG]iB", shown["--si"])
+    assert re.search(r"\d [KM]iB", shown["--color=never"])
+    _, out, _ = here.call([here.toll, "system", "-q", "-i", "10ms", "--for", "50ms", "--bytes", "-m",
+                           "memory_available_bytes"])
+    assert re.match(r"\d+$", out.decode().splitlines()[2].split()[1])
+
+
+def test_plain_bytes_fit_eighty_columns(here):
+    """Whatever has to be left out for them; the parts of the target, then the mean."""
+    assert here.call([here.toll, "run", "-q", "--system", "-o", "x.jsonl", "--", "sh", "-c",
+                      "sleep 0.2; :"])[0] == 0
+    _, out, _ = here.call([here.toll, "export", "-v", "-f", "text", "--bytes", "x.jsonl"])
+    lines = [line for line in out.decode().splitlines() if "cgroup of " not in line]
+    assert [line for line in lines if len(line) > 80] == []
+    assert any(re.match(r"resident memory \(RSS\) +\d+ B +\d+ B (sampled|at least)$", line) for line in lines)
+
+
+# ---- What does not stop anything ----------------------------------------------------------------
+
+def warnings(here, words=(), **environment):
+    status, out, err = here.call([here.toll, "run", "--summary", "none", *words, "--", "true"],
+                                 env={**os.environ, **environment})
+    assert (status, out) == (0, b""), err
+    return err.decode()
+
+
+def test_a_variable_that_is_misspelt(here):
+    text = warnings(here, TOLL_INTERVALL="1s")
+    assert text.startswith("toll: TOLL_INTERVALL: unknown variable, ignored") and text.count("\n") == 1
+    assert "--user" in warnings(here, TOLL_USER="root")
+    assert warnings(here, TOLL_TIMEOUT="100s", TOLL_FOR="5s") == ""  # --for is of other subcommands
+    assert warnings(here, TOLL_QUIET="yes", TOLL_NONSENSE="1") == ""
+
+
+def test_a_toll_inside_warns_no_more(here):
+    _, _, err = here.call([here.toll, "run", "--summary", "none", "--", here.toll, "run", "--summary",
+                           "none", "--", "true"], env={**os.environ, "TOLL_NONSENSE": "1"})
+    assert err.count(b"TOLL_NONSENSE") == 1
+
+
+def test_config_of_the_user(here):
+    folder = here.path("home/toll")
+    folder.mkdir(parents=True)
+    config = folder / "config"
+    config.write_text("[run]\ninterval = 4s\nlabel = from=user\n")
+    home = {"XDG_CONFIG_HOME": str(here.path("home"))}
+    assert interval_of(here, [], home)["interval_seconds"] == 4
+    assert interval_of(here, [], {**home, "TOLL_INTERVAL": "2s"})["interval_seconds"] == 2
+    run = interval_of(here, [], home, "label = from=file\n")
+    assert (run["interval_seconds"], run["labels"]) == (4, {"from": "file"})
+    config.chmod(0o666)
+    assert "other users can write to it" in warnings(here, **home)
+    config.chmod(0o600)
+    config.write_text("\nintervall = 4s\n")
+    status, _, err = here.call([here.toll, "run", "--", "true"], env={**os.environ, **home})
+    assert status == 125 and f"{config}:2: unknown option 'intervall'".encode() in err
+
+
+@needs_root
+def test_config_of_another_user(here):
+    folder = here.path("home/toll")
+    folder.mkdir(parents=True)
+    (folder / "config").write_text("interval = fast\n")
+    os.chown(folder / "config", 65534, 65534)
+    assert "owned by another user" in warnings(here, XDG_CONFIG_HOME=str(here.path("home")))
+
+
 def test_name_and_summary_kinds(here):
     result = here.run(["true"], ["--name", 'a "name"'])
     assert result.summary["name"] == 'a "name"'
     _, _, err = here.call([here.toll, "run", "--summary", "json", "--", "true"])
     assert json.loads(err)["command"] == ["true"]
     assert here.call([here.toll, "run", "--summary", "none", "--", "true"])[2] == b""
+
+
+def test_an_asked_for_summary_is_printed_whatever_the_default(here):
+    environment = {**os.environ, "TOLL_QUIET": "1"}
+    for words in (["--json"], ["--summary", "json"]):
+        status, _, err = here.call([here.toll, "run", *words, "--", "true"], env=environment)
+        assert status == 0 and json.loads(err)["schema"], err
+    assert here.call([here.toll, "run", "--", "true"], env=environment) == (0, b"", b"")

@@ -185,7 +185,7 @@ def test_link_stays_a_link(here, suffix):
 
 def test_link_of_an_export(here):
     here.call([here.toll, "run", "-q", "-o", "run.jsonl", "--", "true"])
-    for name, command in [("e.csv", ["export", "run.jsonl"]), ("a.txt", ["phases", "analyze",
+    for name, command in [("e.csv", ["export", "run.jsonl"]), ("a.txt", ["sub-tracking", "analyze",
                                                                         "run.jsonl"])]:
         here.path(name).symlink_to("target-" + name)
         status, _, err = here.call([here.toll, *command, "-o", name])
@@ -244,7 +244,7 @@ def test_planted_link(here, shared, suffix):
     victim.write_text("precious")
     link = plant(shared / f"x.{suffix}", victim)
     status, _, err = here.call([here.toll, "run", "-q", "-o", link, "--", "touch", "ran"])
-    assert status == 125 and b"belongs to another user" in err
+    assert status == 125 and b"file of another user" in err
     assert err.count(b"\n") == 1
     assert victim.read_text() == "precious" and not here.path("ran").exists()
     # A link of our own is what it always was.
@@ -255,16 +255,16 @@ def test_planted_link(here, shared, suffix):
 
 
 def test_planted_link_and_what_is_written_afterwards(here, shared):
-    """Results of toll export and toll phases, and the name of the link on the way."""
+    """Results of toll export and toll sub-tracking, and the name of the link on the way."""
     here.call([here.toll, "run", "-q", "-o", "run.jsonl", "--", "true"])
     victim = here.path("victim")
     victim.write_text("precious")
     plant(shared / "x.csv", victim)
     plant(shared / "way", here.directory)
     for output in ["shared/x.csv", "shared/way/victim"]:
-        for command in [["export", "run.jsonl", "-f", "csv"], ["phases", "analyze", "run.jsonl"]]:
+        for command in [["export", "run.jsonl", "-f", "csv"], ["sub-tracking", "analyze", "run.jsonl"]]:
             status, _, err = here.call([here.toll, *command, "-o", output])
-            assert status == 125 and b"belongs to another user" in err, command
+            assert status == 125 and b"file of another user" in err, command
     assert victim.read_text() == "precious"
 
 
@@ -423,7 +423,7 @@ def test_names_that_a_spreadsheet_would_run(here):
     script = "; ".join(f'"$TOLL" mark phase begin "{n}"; sleep 0.05; "$TOLL" mark phase end "{n}"'
                        for n in names)
     status, _, err = here.call(
-        [here.toll, "run", "-q", "-i", "10ms", "--dialect", "gpu-tracker", "-o", "points.csv", "-o",
+        [here.toll, "run", "-q", "-i", "10ms", "--layout", "gpu-tracker", "-o", "points.csv", "-o",
          "b.sub-tracking.csv", "-o", "run.jsonl", "--", "sh", "-c", script],
         env={**os.environ, "TOLL": here.toll})
     assert status == 0, err
@@ -431,10 +431,10 @@ def test_names_that_a_spreadsheet_would_run(here):
         written = [row["code_block_name"] for row in csv.DictReader(file)]
     assert written[::2] == ["'=HYPERLINK(1)", "'+1", "'-1", "'@x", "''=1", "plain", "it's"]
     for command in [["points.csv", "b.sub-tracking.csv"], ["run.jsonl"]]:
-        _, out, err = here.call([here.toll, "phases", "analyze", *command, "-f", "json"])
+        _, out, err = here.call([here.toll, "sub-tracking", "analyze", *command, "-f", "json"])
         assert {b["name"] for b in json.loads(out)["code_block_results"]} == set(names), err
     # Combined, nothing is added a second time.
-    assert here.call([here.toll, "phases", "combine", "-o", "all.csv", "b.sub-tracking.csv"])[0] == 0
+    assert here.call([here.toll, "sub-tracking", "combine", "-o", "all.csv", "b.sub-tracking.csv"])[0] == 0
     with open(here.path("all.csv"), newline="") as file:
         assert [row["code_block_name"] for row in csv.DictReader(file)] == written
 
@@ -512,7 +512,7 @@ def test_size_limit_and_phases(here):
         rows.writerow(["process_id", "code_block_name", "position", "timestamp"])
         for i in range(5000):
             rows.writerow([1, f"block {i}", i % 2, 1746129778.5 + i])
-    status, _, err = here.call([here.toll, "phases", "combine", "-o", "all.csv", blocks],
+    status, _, err = here.call([here.toll, "sub-tracking", "combine", "-o", "all.csv", blocks],
                                preexec_fn=limited(20000))
     assert status == 125 and b"all.csv" in err, (status, err)
     assert not here.path("all.csv").exists()

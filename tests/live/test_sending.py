@@ -116,7 +116,7 @@ def test_a_server_that_is_away_for_a_while(here):
                         "--", "sh", "-c", livelib.job_until("[ -e over ]")])
         livelib.until(lambda: len(first.requests) >= 2, "requests")
         first.stop()
-        livelib.until(lambda: "the job goes on" in here.path("run.jsonl").read_text(), "trouble")
+        livelib.until(lambda: "the job continues" in here.path("run.jsonl").read_text(), "trouble")
         with sinklib.Server(port=first.port) as second:
             livelib.until(second.taken, "that it goes on")
             here.path("over").touch()
@@ -147,7 +147,7 @@ def test_what_is_tried_again(here, trouble):
     (output, *_) = r.summary["outputs"]
     assert output["complete"] and output["retries"] == 2, output
     assert output["failure"]
-    assert r.err.count(b"the job goes on") == 1, r.err
+    assert r.err.count(b"the job continues") == 1, r.err
 
 
 @pytest.mark.parametrize("trouble", [(504, b"<html>", {}), "close"])
@@ -161,11 +161,11 @@ def test_what_a_server_had_taken(here, trouble):
 
 
 def test_sinks_as_json(here):
-    status, out, err = here.call([here.toll, "sinks", "--json"])
+    status, out, err = here.call([here.toll, "outputs", "--json"])
     kinds = {kind["name"]: kind for kind in json.loads(out)}
     assert status == 0 and {"csv", "prometheus", "sqlite", "sub-tracking"} <= set(kinds)
     assert {"every", "grace", "token_file"} <= {o["name"] for o in kinds["prometheus"]["options"]}
-    status, out, err = here.call([here.toll, "sinks"])
+    status, out, err = here.call([here.toll, "outputs"])
     assert status == 0 and b"(null)" not in out
 
 
@@ -174,7 +174,7 @@ def test_what_is_not_tried_again(here, status):
     with sinklib.Server((status, b"no, never\nmore", {})) as server:
         status_, out, err = here.call([here.toll, "run", "-o", remote_write(server), "--", "true"])
     assert status_ == 0
-    assert f"it answered {status}: no, never".encode() in b" ".join(err.split()), err
+    assert f"server answered {status}: no, never".encode() in b" ".join(err.split()), err
     assert b"0 samples" in err and b"lost" in err
     assert len({r["body"] for r in server.requests}) == len(server.requests), "nothing twice"
 
@@ -187,11 +187,11 @@ def test_what_somebody_has_to_mend_is_kept(here, kind, status, state_directory):
         r = here.run(["true"], ["-o", f"{kind}:{server.url}/x,grace=60s"])
         asked = len(server.requests)
     (output,) = r.summary["outputs"]
-    assert output["kept"] == output["samples"] and f"it answered {status}" in output["failure"]
+    assert output["kept"] == output["samples"] and f"server answered {status}" in output["failure"]
     (spool,) = (state_directory / "toll").glob(f"{kind}-*.spool")
     assert 1 <= asked <= 2
     with sinklib.Server((200, b"", {})) as server:
-        status, out, err = here.call([here.toll, "send", spool, f"{kind}:{server.url}/x"])
+        status, out, err = here.call([here.toll, "resend", spool, f"{kind}:{server.url}/x"])
     assert status == 0 and re.match(rf"{output['samples']} samples? sent\n", out.decode()), err
 
 
@@ -208,20 +208,20 @@ def test_spooled_samples_arrive_once(place):
     (output, *_) = r.summary["outputs"]
     assert r.status == 0 and output["kept"] == output["samples"] > 5
     assert output["delivered"] == output["dropped"] == 0
-    assert f"kept in '{spool}' for 'toll send'" in output["failure"]
+    assert f"kept in '{spool}' for 'toll resend'" in output["failure"]
     with open(spool, "rb") as f:
         assert f.read(10) == b"toll-spool" and os.fstat(f.fileno()).st_mode & 0o777 == 0o600
-    status, _, err = place.call([place.toll, "send", spool])
-    assert status == 125 and b"stays as it is" in err
+    status, _, err = place.call([place.toll, "resend", spool])
+    assert status == 125 and b"is kept unchanged" in err
 
     def goes_away(request):
         return (204, b"", {}) if len(server.taken()) < 3 else (503, b"", {})
     with sinklib.Server(goes_away, port=port) as server:
-        status, _, err = place.call([place.toll, "send", spool])
-        assert status == 125 and b"the rest of it can be sent again" in err
+        status, _, err = place.call([place.toll, "resend", spool])
+        assert status == 125 and b"with the rest, to send again" in err
         first = server.requests
     with sinklib.Server(port=port) as server:
-        status, out, err = place.call([place.toll, "send", spool])
+        status, out, err = place.call([place.toll, "resend", spool])
         assert status == 0, err
         server.requests = first + server.requests
         figures = sum(map(len, sinklib.arrived(server).values()))
@@ -244,10 +244,10 @@ def test_spooled_otlp_arrives_once(here):
     def goes_away(request):
         return (200, b"", {}) if len(server.taken()) < 1 else "close"
     with sinklib.Server(goes_away, port=port) as server:
-        assert here.call([here.toll, "send", spool])[0] == 125
+        assert here.call([here.toll, "resend", spool])[0] == 125
         first = server.requests
     with sinklib.Server((200, b"", {}), port=port) as server:
-        status, out, err = here.call([here.toll, "send", spool])
+        status, out, err = here.call([here.toll, "resend", spool])
         assert status == 0 and b"were there already" in out, err
         server.requests = first + server.requests
     points = {}
@@ -409,7 +409,7 @@ def test_a_spool_knows_the_certificate_of_the_client(here):
                             f"ca={certificate},cert={own},key={own_key}"])
     assert r.status == 0 and r.summary["outputs"][0]["kept"]
     with sinklib.Server(port=port, context=sinklib.strict(key, certificate, own)) as server:
-        status, _, err = here.call([here.toll, "send", spool])
+        status, _, err = here.call([here.toll, "resend", spool])
         assert status == 0 and server.taken(), err
 
 
@@ -465,11 +465,11 @@ def test_what_failed_is_told_without_a_summary(here, quiet):
     place = "http://user:secret@127.0.0.1:1/api/v1/write"
     status, _, err = here.call([here.toll, "run", *quiet, "-o", f"prometheus:{place},grace=50ms,spool=none",
                                 "-o", "csv:/dev/full", "--", "true"])
-    ends = [line for line in err.decode().splitlines() if "the job goes on" not in line]
+    ends = [line for line in err.decode().splitlines() if "the job continues" not in line]
     assert status == 0 and len(ends) == 2, err
     assert ends[0].startswith("toll: prometheus http://127.0.0.1:1/api/v1/write: ")
-    assert "samples are lost: " in ends[0] and "connect" in ends[0] and "secret" not in err.decode()
-    assert ends[1].startswith("toll: ") and "'/dev/full' could not be written: No space" in ends[1]
+    assert "samples lost: " in ends[0] and "connect" in ends[0] and "secret" not in err.decode()
+    assert ends[1].startswith("toll: ") and "of '/dev/full': No space" in ends[1]
 
 
 def test_the_path_of_remote_write_is_told(here):
@@ -481,7 +481,7 @@ def test_the_path_of_remote_write_is_told(here):
 def test_two_runs_with_the_same_labels(here):
     with sinklib.Server((400, b"out of order sample", {})) as server:
         _, _, err = here.call([here.toll, "run", "-q", "-o", remote_write(server), "--", "true"])
-    assert b"400: out of order sample; another run with the same labels? id=yes, --name" in err
+    assert b"400: out of order sample; another run with the same labels? (use id=yes, --name" in err
 
 
 def test_a_server_that_never_answers(here):
@@ -513,7 +513,7 @@ def test_ctrl_c_ends_the_wait(here):
         began = time.monotonic()
         with Terminal([here.toll, "run", "-o", place + ",grace=300s,spool=none", "--", "sh", "-c", "exit 5"],
                       {}, here.directory) as t:
-            t.expect(r"waiting for what is left, 300 s at most \(Ctrl-C ends the wait\)")
+            t.expect(r"sending the rest, for up to 300 s \(Ctrl-C ends the wait\)")
             t.type("\x03")
             assert re.search(r"\^C\r\ntoll: sh -c .*Sent .*0 samples", t.rest(), re.DOTALL)
             assert t.status == 5
@@ -564,7 +564,7 @@ def test_secrets_are_not_told(here):
     assert any(h.get("Authorization", "").startswith("Basic am9lOmh1bnRlcjM") for h in heads)
     assert any(h.get("X-Key") == "hunter5" for h in heads)
     written = err + out + here.path("run.jsonl").read_bytes() + here.path("run.txt").read_bytes()
-    assert b"it answered 401" in b" ".join(written.split())
+    assert b"server answered 401" in b" ".join(written.split())
     assert b"hunter" not in written and b"joe" not in written
 
 
@@ -582,17 +582,17 @@ def test_what_the_sender_reads_is_not_the_jobs(here):
 
 
 @pytest.mark.parametrize("destination, sentence", [
-    ("prometheus:", "takes a URL"),
-    ("prometheus:http://h,evry=1s", "has no option 'evry'; there are every, grace, queue"),
-    ("prometheus:http://h,every=soon", "takes a time such as"),
+    ("prometheus:", "invalid URL"),
+    ("prometheus:http://h,evry=1s", "unknown option 'evry'; known options: every, grace, queue"),
+    ("prometheus:http://h,every=soon", "expected a time such as"),
     ("prometheus:http://h,token_file=/no/such", "cannot read '/no/such'"),
     ("prometheus:http://h,ca=/no/such", "cannot read the certificates in '/no/such': No such file"),
-    ("prometheus:http://h,cert=/no/such", "cannot read the certificate of the client in '/no/such'"),
-    ("prometheus:http://h,cert=/dev/null,key=/no/such", "cannot read the key of the client"),
-    ("prometheus:http://h,key=/dev/null", "the option key of prometheus needs the option cert"),
-    ("prometheus:http://h,header=X: a\r\nY: b", "takes 'Name: value'"),
-    ("promotheus:http://h", "does not tell a format"),
-    ("openmetrics:19465", "write ':19465' to listen there"),
+    ("prometheus:http://h,cert=/no/such", "cannot read the client certificate in '/no/such'"),
+    ("prometheus:http://h,cert=/dev/null,key=/no/such", "cannot read the client key"),
+    ("prometheus:http://h,key=/dev/null", "prometheus: key needs the option cert"),
+    ("prometheus:http://h,header=X: a\r\nY: b", "expected 'Name: value'"),
+    ("promotheus:http://h", "cannot determine the format"),
+    ("openmetrics:19465", "write ':19465' for a port"),
     ("x.csv,every=1s", "csv has no options"),
     ("csv:x.csv,every=1s", "csv has no options"),
 ])
@@ -805,8 +805,8 @@ def test_a_port_that_is_taken(here, endpoint, command):
              "system": ["system", *asked, "--for", "300ms"]}[command]
     status, _, err = here.call([here.toll, *words])
     assert status == (7 if command == "run" else 125), err  # 125: an output is not complete
-    sentence = (f"openmetrics cannot listen at ':{port}': Address already in use; nothing is served, "
-                "the job goes on")
+    sentence = (f"openmetrics: cannot listen on ':{port}': Address already in use; nothing is served, "
+                "the job continues")
     assert f"toll: {sentence}\n" in err.decode()
     summary = json.loads(out.read_text())
     assert sentence in summary["notes"]
@@ -825,12 +825,12 @@ def test_a_port_that_is_taken_is_named_however_quiet(here, endpoint):
 def test_addresses_that_are_none(here):
     for place in ("", ":99999", ":http"):
         status, out, err = here.call([here.toll, "run", "-o", "openmetrics:" + place, "--", "true"])
-        assert status == 125 and b"takes a file, or an address" in err
+        assert status == 125 and b"expected a file, or an address" in err
 
 
 def test_a_port_that_the_kernel_chooses(here):
     """A script finds it on stderr, in the record while the job runs, and in the summary."""
-    address = re.compile(r"openmetrics listens at http://(127\.0\.0\.1:(\d+))/metrics")
+    address = re.compile(r"openmetrics: listening on http://(127\.0\.0\.1:(\d+))/metrics")
     record = here.path("run.jsonl")
     p = here.popen([here.toll, "run", "-i", "20ms", "-o", "openmetrics::0", "-o", record,
                     "--summary-to", here.path("s.json"), "--", "sh", "-c",

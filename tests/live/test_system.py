@@ -270,7 +270,7 @@ def test_helper_for_filesystems_that_do_not_answer(here, way):
     slow = [m for m in summary["mounts"] if m["name"] == str(here.path("slow"))]
     assert len(slow) == 1
     assert slow[0]["size_bytes"] == {"quality": "unknown", "from": ""}
-    assert any("does not answer" in note for note in summary["notes"])
+    assert any("does not respond" in note for note in summary["notes"])
 
 
 @needs_root

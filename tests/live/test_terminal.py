@@ -213,7 +213,7 @@ def test_ctrl_c_ends_attach_with_a_summary(bash):
     pid = int(bash.expect(r"pid (\d+)\r")[1])
     until(lambda: name_of(pid) == "sleep", "the target, until then a copy of the shell")
     bash.type(f"TERM=xterm $TOLL attach -i 20ms {pid}\n")
-    bash.expect(r"\x1b\[2m +time +cores")  # the heading is dim
+    bash.expect(r"\x1b\[2m +CPU [^\n]*\r\n +time +cores")  # the heading is dim
     bash.expect(r"\d\d:\d\d:\d\d +\S+")
     bash.type("\x03")
     bash.expect(rf"\^C\r\n\x1b\[1mtoll: process {pid} \(sleep\)")
@@ -227,7 +227,7 @@ def test_ctrl_c_ends_attach_with_a_summary(bash):
 
 
 @pytest.mark.parametrize("what, heading", [
-    ("system", "iowait"),
+    ("system", "available"),
     ("attach --system a-rather-long-name-of-a-target=$$ me=$$", "cores"),
 ])
 def test_lines_fit_the_terminal(bash, what, heading):

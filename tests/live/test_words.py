@@ -171,8 +171,8 @@ def test_lines_of_a_terminal(here):
     ["run", "--interval", "x{}", "true"], ["run", "--x{}", "true"], ["x{}"], ["list", "x{}"],
     ["export", "x{}"], ["attach", "x{}"], ["doctor", "x{}"], ["run", "x{}"], ["mark", "x{}"],
     ["run", "--config", "x{}", "true"], ["run", "-o", "/nowhere/x{}.csv", "true"],
-    ["phases", "analyze", "x{}"], ["phases", "x{}"], ["send", "x{}"], ["sinks", "x{}"],
-    ["dialects", "x{}"], ["help", "x{}"], ["run", "-f", "x{}", "true"],
+    ["sub-tracking", "analyze", "x{}"], ["sub-tracking", "x{}"], ["resend", "x{}"], ["outputs", "x{}"],
+    ["layouts", "x{}"], ["help", "x{}"], ["run", "-f", "x{}", "true"],
 ])
 def test_errors_quote_harmlessly(here, words):
     for control in CONTROLS:
@@ -197,14 +197,14 @@ def test_a_record_from_elsewhere(here):
 
 
 def test_code_blocks_of_a_file(here):
-    """toll phases prints names that stand in a file."""
+    """toll sub-tracking prints names that stand in a file."""
     wild = "b\x1b[1m\u202e\x9b"
     here.call([here.toll, "run", "-q", "-o", "run.jsonl", "--", "sh", "-c",
                f"{here.toll} mark phase begin load; {here.toll} mark phase end load"])
     path = here.path("run.jsonl")
     escaped = json.dumps("b\u202e")[1:-1]
     path.write_text(path.read_text().replace('"load"', f'"{escaped}"'))
-    status, out, err = here.call([here.toll, "phases", "analyze", "run.jsonl"])
+    status, out, err = here.call([here.toll, "sub-tracking", "analyze", "run.jsonl"])
     assert status == 0, err
     assert "b?" in harmless(out.replace(b"\t", b" ")), wild
 

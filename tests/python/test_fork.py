@@ -54,7 +54,7 @@ def test_a_child_is_told(ask):
 
     with toll.track(interval=0.005) as t:
         time.sleep(0.02)
-        assert in_child(told) == "this tracker belongs to the parent process"
+        assert in_child(told) == "track: this tracker belongs to the parent process"
     assert t.summary.wall_seconds > 0
 
 

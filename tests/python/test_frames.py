@@ -2,7 +2,10 @@
 """Frames: kept ones, live ones, as dictionaries and tables."""
 
 import asyncio
+import copy
 import os
+import pickle
+import re
 import signal
 import sys
 import threading
@@ -41,7 +44,7 @@ def test_no_history():
     assert t.frames == []
     assert t.frame.last
     assert t.dropped == t.frame.number + 1
-    with pytest.raises(ValueError, match="history is 0"):
+    with pytest.raises(ValueError, match="history: no frames are kept"):
         next(iter(t))
 
 
@@ -111,11 +114,11 @@ def test_access_to_figures():
         frame["nonsense"]
     with pytest.raises(AttributeError):
         frame.nonsense
-    with pytest.raises(AttributeError, match="there is no figure 'memory_available_bytes' of target"):
+    with pytest.raises(AttributeError, match="figure 'memory_available_bytes': not a figure of target"):
         frame.memory_available_bytes
     with pytest.raises(TypeError):
         frame[3]
-    with pytest.raises(TypeError, match="is not made by hand"):
+    with pytest.raises(TypeError, match="cannot be created directly"):
         toll.Frame()
 
 
@@ -149,7 +152,7 @@ def test_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with toll.track() as t:
         pass
-    with pytest.raises(ImportError, match=r"to_pandas\(\) needs pandas, which is not installed"):
+    with pytest.raises(ImportError, match=r"to_pandas: pandas is not installed"):
         t.to_pandas()
 
 
@@ -165,3 +168,95 @@ def test_with_pandas():
     assert list(table["target_cpu_seconds"]) == [f.cpu_seconds for f in t.frames]
     assert {kind.kind for kind in table.dtypes} <= set("if"), "numbers, also where nothing is known"
     assert table["target_network_sent_bytes"].isna().all()
+
+
+def test_reprs_show_figures():
+    with toll.track(interval=0.01, processes="all", system=True) as t:
+        frames(t, 3)
+    number = r"[\d.,]+ ([µm]?s|[KMG]?i?B)"
+    frame = t.frames[2]
+    assert re.fullmatch(rf"<Frame 2 after {number}: {number} CPU, {number} RSS>", repr(frame))
+    shown = {repr(row).partition(":")[0]: repr(row) for row in frame.rows}
+    assert re.fullmatch(rf"<Row target main: {number} CPU, {number} RSS>", shown["<Row target main"])
+    assert re.fullmatch(rf"<Row system: {number} CPU, {number} memory used>", shown["<Row system"])
+    assert any(re.match(rf"<Row process {os.getpid()} '.*$", head) for head in shown)
+    assert re.fullmatch(rf"<Frame: {number} CPU, {number} RSS>", repr(toll.snapshot()))
+    only = repr(toll.snapshot(metrics="memory_rss_bytes"))
+    assert re.fullmatch(rf"<Frame( 1 after {number})?: {number} RSS>", only)
+    assert repr(toll.snapshot(metrics="memory_pss_bytes")).endswith(": no known figures>")
+
+
+def same(frame, other):
+    assert type(other) is toll.Frame
+    facts = ("number", "time_ns", "elapsed_seconds", "interval_seconds", "missed", "dropped", "last")
+    assert [getattr(frame, fact) for fact in facts] == [getattr(other, fact) for fact in facts]
+    assert frame.to_dict() == other.to_dict()
+    assert [repr(row) for row in frame.rows] == [repr(row) for row in other.rows]
+    assert [row.to_dict() for row in frame.rows] == [row.to_dict() for row in other.rows]
+
+
+def test_frames_can_be_pickled():
+    with toll.track(interval=0.01, processes="all", system=True) as t:
+        frames(t, 3)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        same(t.frames[1], pickle.loads(pickle.dumps(t.frames[1], protocol)))
+    for one, other in zip(t.frames, pickle.loads(pickle.dumps(t.frames))):
+        same(one, other)
+    frame = t.frames[0]
+    assert copy.copy(frame) is copy.deepcopy(frame) is frame
+    row = frame.rows[1]
+    again = pickle.loads(pickle.dumps(row))
+    assert (repr(again), dict(again), again.pid) == (repr(row), dict(row), row.pid)
+    assert copy.deepcopy(row) is row
+    # A translator takes a frame that came from elsewhere.
+    rows = [list(toll.Translator("resource-tracker").translate(many))
+            for many in (t.frames, pickle.loads(pickle.dumps(t.frames)))]
+    assert rows[0] == rows[1]
+
+
+def test_frames_cross_processes(python):
+    script = """
+import concurrent.futures, multiprocessing, os, toll
+spawn = multiprocessing.get_context("spawn")
+with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn) as pool:
+    there = pool.submit(toll.snapshot, os.getpid()).result()
+    print(there.memory_rss_bytes > 1 << 20, there["target_threads"] >= 1)
+    print(pool.submit(repr, there).result() == repr(there))
+"""
+    assert python(script) == "True True\nTrue\n"
+
+
+def test_damaged_pickles_are_refused():
+    make, (good,) = toll.snapshot().__reduce__()
+    for cut in range(len(good)):
+        with pytest.raises(ValueError, match="^packed frame: "):
+            make(good[:cut])
+    for i in range(len(good)):
+        try:
+            made = make(good[:i] + bytes([good[i] ^ 0x81]) + good[i + 1 :])
+        except ValueError:
+            continue
+        assert repr(made) and made.rows is not None and made.to_dict() is not None
+    with pytest.raises(ValueError, match=r"unknown version \(expected 1\)"):
+        make(good.replace(b"frame 1", b"frame 2", 1))
+    with pytest.raises(TypeError):
+        make("text")
+    with pytest.raises(ValueError, match="the frame has 1 rows"):
+        toll._toll.frame_row(toll.snapshot(), 1)
+    for number in (-1, 1 << 40):
+        with pytest.raises(ValueError):
+            toll._toll.frame_row(toll.snapshot(), number)
+    with pytest.raises(TypeError):
+        toll._toll.frame_row(None, 0)
+    with pytest.raises(TypeError):
+        toll.Frame.__reduce__(None)
+
+
+def test_numbers_as_people_read_them():
+    text = toll._toll.number_text
+    assert (text(271, "seconds"), text(None, "bytes"), text(1 << 30, "bytes")) == (
+        "4m 31s", "unknown", "1.00 GiB")
+    with pytest.raises(ValueError, match="unit 'x': unknown"):
+        text(1, "x")
+    with pytest.raises(TypeError):
+        text("1", "bytes")

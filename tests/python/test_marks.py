@@ -27,7 +27,7 @@ def test_what_was_used_in_a_phase():
     assert 0.19 <= phase.figures.cpu_seconds.total <= 0.27
     assert phase.total_seconds >= 0.2
     assert [one.name for one in t.summary.phases] == ["train"]
-    with pytest.raises(KeyError, match="no phase was called 'test'; there is train"):
+    with pytest.raises(KeyError, match=r"phase 'test': not found \(known phases: train\)"):
         t.summary.phase("test")
 
 
@@ -88,19 +88,19 @@ def test_marks_outside_of_the_block_are_not_taken():
 @pytest.mark.parametrize(
     "name, says",
     [
-        ("", "has 0 bytes; it takes 1 to 128"),
-        ("x" * 129, "has 129 bytes"),
-        ("ä" * 65, "has 130 bytes"),
+        ("", r"of 0 bytes \(expected 1 to 128\)"),
+        ("x" * 129, "of 129 bytes"),
+        ("ä" * 65, "of 130 bytes"),
         ("a\nb", "no control characters"),
         ("nul\0inside", "no control characters"),
         ("a\x85b", "no control characters"),
-        ("\udc80", "is no UTF-8 text"),
-        (5, "is 5; it takes text"),
-        (b"x", "is b'x'; it takes text"),
-        (None, "is None; it takes text"),
+        ("\udc80", "expected UTF-8 text"),
+        (5, r"5 \(expected text\)"),
+        (b"x", r"b'x' \(expected text\)"),
+        (None, r"None \(expected text\)"),
     ],
 )
-def test_bad_names_are_told(name, says):
+def test_bad_names_raise(name, says):
     with toll.track() as t:
         for mark in (
             t.event,
@@ -110,9 +110,9 @@ def test_bad_names_are_told(name, says):
             lambda name: t.gauge(name, 1),
             lambda name: toll.gauge(name, 1),
         ):
-            with pytest.raises(ValueError, match="the name of a mark .*" + says):
+            with pytest.raises(ValueError, match="mark: invalid name .*" + says):
                 mark(name)
-    with pytest.raises(ValueError, match="the name of a mark"):
+    with pytest.raises(ValueError, match="mark: invalid name"):
         t.event(name)  # when nobody listens any more, too
 
 
@@ -137,7 +137,7 @@ def test_nothing_else_harms_the_program(listens, monkeypatch, tmp_path):
                 assert mark.event("x", text="a\udc80") is False
                 assert mark.event("x", text=Silent()) is False
                 assert mark.event("x", **{"@time": 1}) is False
-                with pytest.raises(ValueError, match="attribute 'a=b': a key is text without '='"):
+                with pytest.raises(ValueError, match="event: invalid attribute 'a=b'"):
                     mark.event("x", **{"a=b": "c"})
             assert t.event("x", **{f"k{i}": i for i in range(40)}) is True
         with pytest.raises(ValueError, match="'='"):
@@ -196,9 +196,9 @@ def test_a_phase_does_not_decorate_generators():
 
     with toll.track() as t:
         for function in (generator, asynchronous):
-            with pytest.raises(TypeError, match="a phase cannot decorate the generator"):
+            with pytest.raises(TypeError, match="phase: cannot decorate the generator"):
                 t.phase("x")(function)
-        with pytest.raises(TypeError, match="a phase decorates a function, not 5"):
+        with pytest.raises(TypeError, match="phase: cannot decorate 5"):
             toll.phase("x")(5)
 
 

@@ -182,14 +182,14 @@ def test_outputs(tmp_path):
 
 def test_start_and_stop():
     t = toll.track()
-    with pytest.raises(RuntimeError, match="was not started"):
+    with pytest.raises(RuntimeError, match="track: not started"):
         t.stop()
     assert t.start() is t
-    with pytest.raises(RuntimeError, match="was started before"):
+    with pytest.raises(RuntimeError, match="track: already started"):
         t.start()
     first = t.stop()
     assert t.stop() == first
-    with pytest.raises(RuntimeError, match="was started before"):
+    with pytest.raises(RuntimeError, match="track: already started"):
         t.start()
 
 
@@ -223,27 +223,27 @@ def test_from_many_threads():
 @pytest.mark.parametrize(
     "options, error, says",
     [
-        ({"interval": 0}, ValueError, "interval is 0; it takes seconds from 0.001 up, or 'auto'"),
-        ({"interval": "1s"}, TypeError, "it takes seconds as a number, or 'auto'"),
-        ({"metrics": "cpu_sceonds"}, ValueError, "no metric is called 'cpu_sceonds'"),
-        ({"memory": "all"}, ValueError, "memory is 'all'; it takes 'auto', 'rss', 'pss'"),
-        ({"processes": 3}, ValueError, "processes is 3; it takes 'top', 'none', 'all'"),
-        ({"history": -1}, ValueError, "history is -1; it takes a number of frames"),
-        ({"pid": -1}, ValueError, "pid is -1; it takes a number from 1 up"),
-        ({"pid": "1"}, TypeError, "pid is '1'; it takes a number"),
-        ({"pid": []}, ValueError, "pid is [], which names nobody; None is this process"),
-        ({"user": ()}, ValueError, "user is (), which names nobody"),
-        ({"name": 5}, TypeError, "name is 5; it takes text"),
-        ({"outputs": "run.xls"}, ValueError, "does not tell a format"),
+        ({"interval": 0}, ValueError, "interval: invalid value 0 (expected 0.001 seconds or more, or 'auto')"),
+        ({"interval": "1s"}, TypeError, "(expected seconds, or 'auto')"),
+        ({"metrics": "cpu_sceonds"}, ValueError, "unknown metric 'cpu_sceonds'"),
+        ({"memory": "all"}, ValueError, "memory: invalid value 'all' (expected 'auto', 'rss', 'pss')"),
+        ({"processes": 3}, ValueError, "processes: invalid value 3 (expected 'top', 'none', 'all')"),
+        ({"history": -1}, ValueError, "history: invalid value -1 (expected a number of frames"),
+        ({"pid": -1}, ValueError, "pid: invalid value -1 (expected 1 or more)"),
+        ({"pid": "1"}, TypeError, "pid: invalid value '1' (expected a number)"),
+        ({"pid": []}, ValueError, "pid: invalid value [] (expected at least one; None: this process)"),
+        ({"user": ()}, ValueError, "user: invalid value () (expected at least one"),
+        ({"name": 5}, TypeError, "name: invalid value 5 (expected text)"),
+        ({"outputs": "run.xls"}, ValueError, "cannot determine the format"),
         ({"outputs": "/nowhere/run.csv"}, FileNotFoundError, "cannot write to"),
-        ({"labels": {"a=b": 1}}, ValueError, "a key is text without '='"),
-        ({"labels": ["a"]}, TypeError, "it takes a dict, as {'team': 'blue'}"),
-        ({"outputs": ("csv", "a.csv")}, ValueError, "one with a format stands in a list, outputs="),
-        ({"match": "("}, ValueError, "is not an extended regular expression"),
-        ({"user": "no such user"}, ValueError, "there is no user"),
+        ({"labels": {"a=b": 1}}, ValueError, "labels: invalid key 'a=b' (expected text without '=')"),
+        ({"labels": ["a"]}, TypeError, "(expected a dict such as {'team': 'a'})"),
+        ({"outputs": ("csv", "a.csv")}, ValueError, "(expected a list, outputs="),
+        ({"match": "("}, ValueError, "invalid regular expression"),
+        ({"user": "no such user"}, ValueError, "unknown user"),
     ],
 )
-def test_mistakes_are_told(options, error, says):
+def test_mistakes_raise(options, error, says):
     with pytest.raises(error, match=re.escape(says)):
         toll.track(**options)
 
@@ -258,7 +258,7 @@ def test_a_process_that_is_not_there():
 def test_an_output_that_fails(tmp_path):
     (tmp_path / "full.csv").symlink_to("/dev/full")
     t = toll.track(outputs=tmp_path / "full.csv")
-    with pytest.warns(RuntimeWarning, match="an output is not complete: .*full.csv") as told, t:
+    with pytest.warns(RuntimeWarning, match="output incomplete: .*full.csv") as told, t:
         pass
     assert [one.filename for one in told] == [__file__]
     assert any("full.csv" in note for note in t.summary.notes)
@@ -275,7 +275,7 @@ def test_an_output_that_fails_covers_nothing_up(tmp_path):
         with pytest.raises(KeyError, match="mine"), toll.track(outputs=tmp_path / "full.json"):
             raise KeyError("mine")
     t = toll.track(outputs=tmp_path / "full.json").start()
-    with pytest.raises(OSError, match="an output is not complete: .*full.json") as failed:
+    with pytest.raises(OSError, match="output incomplete: .*full.json") as failed:
         t.stop()
     assert failed.value.errno == errno.ENOSPC
     assert t.stop() is t.summary
@@ -286,10 +286,10 @@ def test_passwords_are_told_to_nobody(kind):
     secret = ["geheim", "tok123"]
     spool = "" if kind == "pushgateway" else ",spool=none"
     url = f"http://me:{secret[0]}@127.0.0.1:9/w?token={secret[1]},grace=50ms{spool}"
-    with pytest.warns(RuntimeWarning, match=f"not complete: {kind} http://127.0.0.1:9") as told:
+    with pytest.warns(RuntimeWarning, match=f"output incomplete: {kind} http://127.0.0.1:9") as told:
         with toll.track(outputs=[f"{kind}:{url}"]) as t:
             pass
-    with pytest.raises(OSError, match="samples are lost: ") as failed:
+    with pytest.raises(OSError, match="samples lost: ") as failed:
         toll.track(outputs=[(kind, url)]).start().stop()
     said = [str(one.message) for one in told] + [str(failed.value), repr(t), str(t.summary)]
     assert not [text for text in said for word in secret if word in text]
@@ -298,7 +298,7 @@ def test_passwords_are_told_to_nobody(kind):
 def test_what_is_put_aside_is_told(tmp_path):
     spool = tmp_path / "later"
     t = toll.track(outputs=[f"mlflow:http://127.0.0.1:9,spool={spool},wait=1ms,grace=50ms"])
-    with pytest.warns(RuntimeWarning, match="not delivered yet: .* put aside: .*toll send") as told, t:
+    with pytest.warns(RuntimeWarning, match="output not sent yet: .* kept to send later: .*toll resend") as told, t:
         pass
     assert [one.filename for one in told] == [__file__] and spool.exists()
 
@@ -307,7 +307,7 @@ def test_waiting_for_the_end():
     t = toll.track(pid=os.getppid())
     assert t.wait(0) is False
     for wrong in (None, 1):
-        with pytest.raises(RuntimeError, match="was not started: there is no end to wait for"):
+        with pytest.raises(RuntimeError, match="track: not started, cannot wait for its end"):
             t.wait(wrong)
     with t:
         assert t.wait(0) is False
@@ -322,8 +322,8 @@ def test_waiting_for_the_end():
 def test_before_the_start():
     t = toll.track()
     assert (t.frame, t.frames, t.dropped, t.running) == (None, [], 0, False)
-    assert "toll.Track new" in t._repr_html_()
-    with pytest.raises(RuntimeError, match="was not started"):
+    assert "Track not started" in t._repr_html_()
+    with pytest.raises(RuntimeError, match="track: not started"):
         iter(t)
     with t:
         pass
@@ -359,16 +359,16 @@ def test_names_that_are_nearly_right():
     with toll.track(system=True) as t:
         time.sleep(0.02)
         for _ in range(2):  # while it runs, and when it was stopped
-            with pytest.raises(KeyError, match="target_cpu_seconds may be meant"):
+            with pytest.raises(KeyError, match="did you mean target_cpu_seconds"):
                 t.figure("cpu_seconds")
-            with pytest.raises(KeyError, match="system_memory_available_bytes may be meant"):
+            with pytest.raises(KeyError, match="did you mean system_memory_available_bytes"):
                 t.figure("memory_available_bytes")
-            with pytest.raises(KeyError, match="names are like target_cpu_seconds"):
+            with pytest.raises(KeyError, match="expected a name such as target_cpu_seconds"):
                 t.figure("foo")
             t.stop()
-    with pytest.raises(KeyError, match="target_cpu_seconds. may be meant"):
+    with pytest.raises(KeyError, match="did you mean .target_cpu_seconds"):
         t.frame["cpu_seconds"]
-    with pytest.raises(KeyError, match=r"no figure 'foo'; .*keys\(\) shows all"):
+    with pytest.raises(KeyError, match=r"figure 'foo': not found .*keys\(\) lists all"):
         t.frame["foo"]
 
 
@@ -376,7 +376,19 @@ def test_selected_metrics():
     with toll.track(metrics=["target_cpu_seconds", "target_memory_rss_bytes"]) as t:
         pass
     assert t.summary.target.combined.keys() == ["cpu_seconds", "memory_rss_bytes"]
-    with pytest.raises(KeyError, match="no such figure was measured"):
+    with pytest.raises(KeyError, match="not found"):
         t.figure("target_threads")
-    with pytest.raises(AttributeError, match="there is no 'threads' here"):
+    with pytest.raises(AttributeError, match="threads: not in this summary"):
         t.summary.target.combined.threads
+
+
+def test_a_block_is_not_reported_as_running():
+    """The program goes on after a block, of course; another process that runs is worth a word."""
+    with toll.track() as t:
+        assert "still running" not in str(t.summary)
+    assert re.search(r" measured for [\d.]+ [µm]?s$", str(t.summary).splitlines()[0])
+    with subprocess.Popen(["sleep", "60"]) as other:
+        with toll.track(other.pid) as t:
+            pass
+        other.kill()
+    assert "still running, measured for" in str(t.summary)

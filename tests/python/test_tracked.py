@@ -105,10 +105,10 @@ def test_generators_are_refused():
 
     for function in (generator, asynchronous):
         for decorate in (toll.tracked, toll.tracked(name="x")):
-            with pytest.raises(TypeError, match="toll.tracked cannot decorate the generator '.*': its"):
+            with pytest.raises(TypeError, match="toll.tracked: cannot decorate the generator '.*': its"):
                 decorate(function)
     for wrong in (5, "name"):
-        with pytest.raises(TypeError, match=f"toll.tracked decorates a function, not {wrong!r}"):
+        with pytest.raises(TypeError, match=f"toll.tracked: cannot decorate {wrong!r}"):
             toll.tracked(wrong)
 
 
@@ -123,9 +123,9 @@ def test_an_output_that_fails(tmp_path):
     async def wait():
         return 8
 
-    with pytest.warns(RuntimeWarning, match="an output is not complete: .*full.csv") as told:
+    with pytest.warns(RuntimeWarning, match="output incomplete: .*full.csv") as told:
         assert work() == 7
     assert [one.filename for one in told] == [__file__]
-    with pytest.warns(RuntimeWarning, match="an output is not complete: .*full.csv"):
+    with pytest.warns(RuntimeWarning, match="output incomplete: .*full.csv"):
         assert asyncio.run(wait()) == 8
     assert any("full.csv" in note for note in work.last.summary.notes)

@@ -11,6 +11,7 @@ import pydoc
 import re
 import subprocess
 import sys
+import textwrap
 import typing
 
 import hostlib
@@ -19,20 +20,29 @@ import toll
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = TOP / "python/toll"
+BUILT = pathlib.Path(toll.__file__).resolve().parent  # with the stubs that the build writes
 
 
-def mypy(*args, **kwargs):
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    """Run mypy; its output. Its cache is shared: most of the time goes into the standard library."""
     hostlib.skip_without("mypy")
-    command = ["mypy", "--strict", "--python-version", "3.8", "--cache-dir", os.devnull, *args]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **kwargs)
-    return done.stdout
+    cache = tmp_path_factory.mktemp("mypy")
+
+    def run(*args):
+        command = ["mypy", "--strict", "--python-version", "3.8", "--cache-dir", cache, *args]
+        variables = {**os.environ, "MYPYPATH": str(BUILT.parent)}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+        return done.stdout
+
+    return run
 
 
-def test_the_package_is_typed():
-    assert "Success" in mypy(PACKAGE)
+def test_the_package_is_typed(mypy):
+    assert "Success" in mypy("-p", "toll")
 
 
-def test_programs_are_checked(tmp_path):
+def test_programs_are_checked(mypy, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         """\
@@ -55,13 +65,13 @@ toll.track(intervall=1)
 """,
         encoding="utf-8",
     )
-    said = mypy(program, env={**os.environ, "MYPYPATH": str(TOP / "python")})
+    said = mypy(program)
     assert "Found 2 errors" in said
     assert re.search(r'program.py:15: error: Argument 1 to "work" has incompatible type', said)
     assert re.search(r'program.py:16: error: .*"intervall"', said)
 
 
-def test_compat_is_checked(tmp_path):
+def test_compat_is_checked(mypy, tmp_path):
     """The data classes that are made of tables have types, too."""
     program = tmp_path / "program.py"
     program.write_text(
@@ -84,7 +94,7 @@ ProcessGroupResourceUsage(pid=1)
 """,
         encoding="utf-8",
     )
-    said = mypy(program, env={**os.environ, "MYPYPATH": str(TOP / "python")})
+    said = mypy(program)
     assert "Found 2 errors" in said, said
     assert re.search(r'program.py:14: error: "MaxRAM" has no attribute "mian"', said)
     assert re.search(r'program.py:15: error: Missing positional argument "pgid"', said)
@@ -116,17 +126,129 @@ def test_declared_classes_are_those_that_are_made():
             assert kind.__name__ == shown, (node.name, field.target.id)
 
 
+FIGURES = """\
+from typing import List, Optional
+import toll
+
+with toll.track(system=True) as t:
+    pass
+s = t.summary
+seconds: Optional[float] = s.cpu_seconds
+peak: Optional[int] = s.peak_memory
+code: Optional[int] = s.exit_code
+word: str = s.quality("peak_memory")
+figure: toll.Figure = s.target.memory_pss_bytes
+total: Optional[float] = s.target.main.cpu_user_seconds.total
+load: Optional[float] = s.system.load_1m.max
+used: List[Optional[float]] = [gpu.memory_used_bytes.max for gpu in s.gpus]
+phase: Optional[float] = s.phase("x").figures.cpu_seconds.total
+first = s.largest_processes[0]
+largest: Optional[int] = first.peak_memory
+frame = t.frames[0]
+rss: Optional[int] = frame.memory_rss_bytes
+cpu: Optional[float] = frame.cpu_seconds
+read: Optional[int] = frame.rows[0].read_bytes
+limit = s.limits.memory_bytes.value
+s.target.cpu_secnds
+s.peak_memroy
+s.target.cpu_seconds.totel
+frame.memory_rss
+frame.rows[0].nonsense
+s.gpus[0].load_1m
+int(s.peak_memory)
+toll.trak()
+"""
+
+
+def test_figures_have_types(mypy, tmp_path):
+    """Every figure is known to editors and type checkers; a name that does not exist is an error."""
+    program = tmp_path / "program.py"
+    program.write_text(FIGURES, encoding="utf-8")
+    said = mypy(program)
+    wrong = [int(number) for number in re.findall(r"program.py:(\d+): error", said)]
+    lines = FIGURES.splitlines()
+    assert sorted(set(wrong)) == list(range(lines.index("s.target.cpu_secnds") + 1, len(lines) + 1)), said
+    assert '"TargetFigures" has no attribute "cpu_secnds"' in said or '"Target" has' in said
+    assert 'Optional[int]' in said  # what is not known is None
+
+
+def stub_classes(name):
+    """{class: {property: (annotation, documentation)}} of a stub in the built package."""
+    tree = ast.parse((BUILT / name).read_text(encoding="utf-8"))
+    return {
+        node.name: {
+            one.name: (ast.unparse(one.returns), ast.get_docstring(one))
+            for one in node.body
+            if isinstance(one, ast.FunctionDef) and one.decorator_list
+        }
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def test_stubs_are_of_the_table_of_metrics():
+    """Names, types and documentation of the stubs are those of the library."""
+    table = toll.metrics()
+    declared = stub_classes("_entities.pyi")
+    made = importlib.import_module("toll._entities").CLASSES
+    assert {one.__name__ for one in made.values()} == set(declared)
+    for entity, kind in made.items():
+        known = {m.name: ("Figure", m.description) for m in table if m.entity == entity}
+        assert declared[kind.__name__] == known
+        assert {n: p.__doc__ for n, p in vars(kind).items() if isinstance(p, property)} == {
+            name: text for name, (_, text) in known.items()
+        }
+    native = stub_classes("_toll.pyi")
+    for name, entities in (("Frame", ("process", "system")), ("Row", list(made))):
+        kind = getattr(toll, name)
+        own = {n for n, p in vars(kind).items() if inspect.isgetsetdescriptor(p)}
+        assert own == set(native[name])
+        for metric in table:
+            if metric.entity in entities:
+                whole = metric.unit == "bytes" or (metric.unit == "" and "load" not in metric.name)
+                annotation, text = native[name][metric.name]
+                assert annotation == ("Optional[int]" if whole else "Optional[float]"), metric
+                assert text == getattr(kind, metric.name).__doc__
+
+
 def test_the_stub_is_the_module():
-    stub = (PACKAGE / "_toll.pyi").read_text(encoding="utf-8")
+    stub = (BUILT / "_toll.pyi").read_text(encoding="utf-8")
     declared = set(re.findall(r"^(?:def|class) (\w+)", stub, re.MULTILINE))
     there = {name for name in dir(toll._toll) if not name.startswith("_")} - {"version"}
     assert declared == there
     for kind in ("Tracker", "Translator", "Frame", "Row"):
         body = re.search(rf"^class {kind}:.*?(?=^\w|\Z)", stub, re.DOTALL | re.MULTILINE)[0]
         named = {n for n in re.findall(r"def (\w+)", body) if not n.startswith("_")}
-        metrics = {metric.name for metric in toll.metrics()}
-        own = {n for n in vars(getattr(toll._toll, kind)) if not n.startswith("_")}
-        assert named == own - (metrics - named), kind
+        assert named == {n for n in vars(getattr(toll._toll, kind)) if not n.startswith("_")}, kind
+
+
+HEAVY = ("asyncio concurrent json logging subprocess tempfile inspect typing threading html "
+         "functools collections ssl socket pandas").split()
+
+
+def test_import_is_light(python):
+    """`import toll` loads the extension and nothing else; each part comes when it is used."""
+    script = """
+import sys
+before = set(sys.modules)
+import toll
+print(sorted(set(sys.modules) - before))
+toll.track
+print([name for name in {} if name in set(sys.modules) - before])
+"""
+    heavy = [name for name in HEAVY if name not in ("typing", "threading", "functools", "collections")]
+    first, second = python(script.format(heavy)).splitlines()
+    assert first == "['toll', 'toll._toll']"
+    assert second == "[]"
+
+
+def test_every_name_can_be_imported(python):
+    script = "from toll import *\nprint(*sorted(n for n in dir() if not n.startswith('__')))"
+    assert python(script).split() == sorted(set(toll.__all__) - {"__version__"})
+    assert set(dir(toll)) >= set(toll.__all__)
+    with pytest.raises(AttributeError, match="module 'toll' has no attribute 'trak'"):
+        toll.trak
+    assert {type(getattr(toll, name)).__name__ for name in toll.__all__} >= {"type", "function"}
 
 
 def test_everything_public_is_described():
@@ -142,7 +264,7 @@ def test_help_reads_well():
     text = pydoc.plain(pydoc.render_doc(toll))
     assert "with toll.track() as t:" in text
     frame = pydoc.plain(pydoc.render_doc(toll.Frame))
-    assert "resident memory (RSS), in bytes" in frame
+    assert re.search(r"resident memory \(RSS\): .* \(bytes\)", frame)
 
 
 def test_no_file_is_large():
@@ -156,3 +278,33 @@ def test_every_file_is_in_the_wheel_and_the_build():
         listed = (path.parent / "meson.build").read_text(encoding="utf-8")
         assert f"'{path.name}'" in listed
     assert sys.version_info >= (3, 8)
+
+
+def examples():
+    """The first example in the documentation of each public function."""
+    for name in toll.__all__:
+        function = getattr(toll, name)
+        if not callable(function) or inspect.isclass(function):
+            continue
+        lines = inspect.getdoc(function).splitlines()
+        start = next((i for i, line in enumerate(lines) if line.startswith("    ")), len(lines))
+        end = start
+        while end < len(lines) and (not lines[end] or lines[end].startswith("    ")):
+            end += 1
+        yield pytest.param(textwrap.dedent("\n".join(lines[start:end])), id=name)
+
+
+@pytest.mark.parametrize("example", examples())
+def test_examples_of_functions_run(example, tmp_path, monkeypatch):
+    assert "toll." in example
+    example = example.replace("1234", str(os.getpid()))  # a process that there is
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Makefile").write_text("all:\n")
+    (tmp_path / "runs").mkdir()
+    for branch in ("main", "new"):
+        toll.run(["true"], name="train", labels={"branch": branch}, outputs=f"runs/{branch}.jsonl")
+    for name in ("run", "before", "after"):
+        (tmp_path / f"{name}.jsonl").write_bytes((tmp_path / "runs/main.jsonl").read_bytes())
+    with toll.track() as t:
+        pass
+    exec(compile(example, "example", "exec"), {"toll": toll, "t": t, "work": lambda: None, "os": os})

@@ -61,10 +61,10 @@ def test_name_and_contents(wheel):
         names = archive.namelist()
         assert archive.testzip() is None
     info = f"toll-{toll.__version__}.dist-info"
-    for name in ("toll/_toll.abi3.so", "toll/_toll.pyi", "toll/py.typed", "toll/bin/toll",
-                 "toll/bin/toll-gpu"):
+    for name in ("toll/_toll.abi3.so", "toll/_toll.pyi", "toll/_entities.pyi", "toll/py.typed",
+                 "toll/bin/toll", "toll/bin/toll-gpu"):
         assert name in names
-    written = {f"toll/{path.relative_to(PACKAGE)}" for path in PACKAGE.rglob("*.py*")}
+    written = {f"toll/{path.relative_to(PACKAGE)}" for path in PACKAGE.rglob("*.py")}
     assert "toll/compat/resource_tracker.py" in written and written <= set(names)
     assert {f"{info}/{name}" for name in ("LICENSE", "METADATA", "WHEEL", "RECORD")} <= set(names)
     assert f"toll-{toll.__version__}.data/scripts/toll" in names
@@ -186,8 +186,8 @@ def test_a_package_without_its_native_part(tmp_path, there):
         check=False,
     )
     *_, last = done.stderr.splitlines()
-    assert last.startswith("ImportError: the native part of toll cannot be loaded: ")
-    assert ("there is no " in last) is not there and str(native) in last
+    assert last.startswith("ImportError: toll: cannot load the extension module: ")
+    assert (": no such file (" in last) is not there and str(native) in last
     assert "make wheel" in last and "circular" not in last
 
 

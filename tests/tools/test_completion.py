@@ -46,7 +46,8 @@ def place(tmp_path):
 
 
 def surroundings(place):
-    return {"PATH": f"{place}/bin:{os.environ['PATH']}", "HOME": str(place)}
+    return {"PATH": f"{place}/bin:{os.environ['PATH']}", "HOME": str(place),
+            "XDG_CONFIG_HOME": f"{place}/config"}
 
 
 class Terminal:
@@ -107,7 +108,7 @@ def zsh(place):
 # ---- Every shell ---------------------------------------------------------------------------------
 
 LINES = [
-    ("toll r", ["run"]),
+    ("toll ru", ["run"]),
     ("toll help ru", ["help", "run"]),
     ("toll help me", ["help", "metrics"]),
     ("toll metrics --j", ["metrics", "--json"]),
@@ -138,7 +139,7 @@ LINES = [
     ("toll attach --user nobod", ["attach", "--user", "nobody"]),
     ("toll attach --cgroup=grou", ["attach", "--cgroup=groups here"]),
     ("toll attach --cgroup grou", ["attach", "--cgroup", "groups here"]),
-    ("toll system --dialect resou", ["system", "--dialect", "resource-tracker"]),
+    ("toll system --layout resou", ["system", "--layout", "resource-tracker"]),
     ("toll sys", ["system"]),
     ("toll system --form", ["system", "--format"]),
     ("toll system --summary json --sin", ["system", "--summary", "json", "--since-start"]),
@@ -308,15 +309,24 @@ def test_bash_offers_every_metric_once():
 @needs("bash")
 def test_bash_offers_subcommands_and_their_words():
     subcommands = [
-        "attach", "dialects", "doctor", "export", "help", "list", "mark", "metrics", "phases",
-        "run", "send", "sinks", "system"
+        "attach", "compare", "doctor", "export", "list", "mark", "metrics", "outputs", "recommend",
+        "report", "run", "system"
     ]
+    assert bash_offers("toll re") == ["recommend", "report"]
+    assert bash_offers("toll repl") == ["replay"]  # a rare one where no other fits
+    assert bash_offers("toll la") == ["layouts"]
+    assert bash_offers("toll help s") == ["system"]
+    assert bash_offers("toll help su") == ["sub-tracking"]
+    assert bash_offers("toll sub-tracking ") == ["analyze", "combine", "compare"]
+    assert bash_offers("toll completion ") == ["bash", "fish", "zsh"]
+    assert bash_offers("toll doctor --strict en") == ["ends", "energy"]
+    assert bash_offers("toll doctor gpus en") == ["ends", "energy"]
     assert bash_offers("toll ") == ["--help", "--version", *subcommands]
     assert bash_offers("toll help ") == subcommands
-    assert bash_offers("toll metrics --") == ["--json", "--markdown"]
+    assert bash_offers("toll metrics --") == ["--help", "--json", "--markdown"]
     assert bash_offers("toll metrics --json ") == []
-    assert bash_offers("toll sinks prom") == ["prometheus"]
-    assert bash_offers("toll mark ") == ["-v", "event", "gauge", "phase"]
+    assert bash_offers("toll outputs prom") == ["prometheus"]
+    assert bash_offers("toll mark ") == ["event", "gauge", "phase"]
     assert bash_offers("toll mark phase ") == ["begin", "end"]
     assert bash_offers("toll mark event ") == []
     assert bash_offers("toll run --summary=") == ["json", "none", "text"]
@@ -327,7 +337,7 @@ def test_bash_offers_subcommands_and_their_words():
 @pytest.mark.parametrize("subcommand", ["run", "attach", "system"])
 def test_every_option_of_the_subcommand_and_no_other(subcommand, place):
     text = subprocess.check_output([TOLL, "help", subcommand], text=True)
-    options = sorted(re.findall(r"^ +(?:-., )?(--[a-z-]+)", text, re.MULTILINE))
+    options = sorted(re.findall(r"^ {2,6}(?:-., )?(--[a-z-]+)", text, re.MULTILINE))
     assert "--help" in options
     if shutil.which("bash"):
         assert bash_offers(f"toll {subcommand} --") == options
@@ -371,11 +381,11 @@ def test_fish_offers_every_metric_once(place):
 @needs("fish")
 def test_fish_offers_nothing_else(place):
     subcommands = [
-        "attach", "dialects", "doctor", "export", "help", "list", "mark", "metrics", "phases",
-        "run", "send", "sinks", "system"
+        "attach", "compare", "doctor", "export", "list", "mark", "metrics", "outputs", "recommend",
+        "report", "run", "system"
     ]
     assert sorted(fish_offers(place, "toll help ")) == subcommands
-    assert sorted(fish_offers(place, "toll metrics --")) == ["--json", "--markdown"]
+    assert sorted(fish_offers(place, "toll metrics --")) == ["--help", "--json", "--markdown"]
     assert fish_offers(place, "toll metrics --json ") == {}
     assert fish_offers(place, "toll run --name ") == {}
     assert sorted(fish_offers(place, "toll mark p")) == ["phase"]

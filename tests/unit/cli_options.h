@@ -7,9 +7,9 @@
 #include "tree.h"
 
 const struct subcommand subcommands[] = {
-    {"run", "", "", NULL, false, FOR_RUN, NULL, NULL},
-    {"attach", "", "", NULL, false, FOR_ATTACH, NULL, NULL},
-    {"system", "", "", NULL, false, FOR_SYSTEM, NULL, NULL},
+    {.name = "run", .options = FOR_RUN},
+    {.name = "attach", .options = FOR_ATTACH},
+    {.name = "system", .options = FOR_SYSTEM},
     {0},
 };
 
@@ -63,8 +63,9 @@ static inline int no_variables(void **state)
 {
     for (const struct option *o = options; o->name; o++) {
         char variable[64];
-        option_variable(o, variable, sizeof variable);
+        option_variable(o->name, variable, sizeof variable);
         unsetenv(variable);
     }
+    setenv("XDG_CONFIG_HOME", "/no/such/directory", 1); /* not the settings of the user who tests */
     return 0;
 }

@@ -60,6 +60,6 @@ static inline void record_refuses(const char *line)
     while ((n = record_reader_next(r.reader, &r.item, &e)) > 0)
         ;
     assert_int_equal(n, -EBADMSG);
-    assert_non_null(strstr(e.message, "line 2 of"));
+    assert_non_null(strstr(e.message, ": line 2: "));
     record_end(&r);
 }

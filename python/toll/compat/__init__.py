@@ -8,6 +8,6 @@
     from toll.compat.sweep import HWMonitor, RunLog, build_resource_summary
 
 Names, defaults, units and states are those of the tools; the figures are toll's. Columns are not
-written here: they come from the dialects of libtoll, which `toll.dialects()` lists. docs/compat.md
-tells what differs.
+written here: they come from the layouts of libtoll, which `toll.layouts()` lists. docs/compat.md
+lists what differs.
 """

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The names that the columns of a process and of the machine have side by side: a set of them for
-each release, that are matched by the tables of the dialect."""
+each release, that are matched by the tables of the layout."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from .._dialects import DialectColumn, dialect_columns
+from .._layouts import LayoutColumn, layout_columns
 from ._statistics import TIME, Stats
 from ._table import StatSpec
 
-DIALECT = "resource-tracker"
+LAYOUT = "resource-tracker"
 COMBINED = "combined"  # by these names statistics and recommendations are worked out
 LABELLED = "host-proc"  # the set whose columns have names for people, too
 PROCESS, SYSTEM = "process_", "system_"
@@ -18,7 +18,7 @@ _HUMAN = {PROCESS: "Process ", SYSTEM: "System "}
 _PID = {f"{PROCESS}pid": "Process PID"}
 
 
-def _what(column: DialectColumn) -> str:
+def _what(column: LayoutColumn) -> str:
     """What it is in toll's words, which is the same in all sets."""
     return f"{column.terms} {column.take}"
 
@@ -29,10 +29,10 @@ class Names:
     def __init__(self, columns: str = COMBINED) -> None:
         # Rows are kept with names that have the prefixes of their part.
         self.kept = COMBINED if columns == LABELLED else columns
-        kept = {_what(c): c for c in dialect_columns(DIALECT, columns=self.kept)}
-        asked = {_what(c): c for c in dialect_columns(DIALECT, columns=columns)}
-        known = {_what(c): c for c in dialect_columns(DIALECT, columns=COMBINED)}
-        people = {_what(c): c.label for c in dialect_columns(DIALECT, columns=LABELLED)}
+        kept = {_what(c): c for c in layout_columns(LAYOUT, columns=self.kept)}
+        asked = {_what(c): c for c in layout_columns(LAYOUT, columns=columns)}
+        known = {_what(c): c for c in layout_columns(LAYOUT, columns=COMBINED)}
+        people = {_what(c): c.label for c in layout_columns(LAYOUT, columns=LABELLED)}
         # In the order of those that are asked for.
         self._names = {kept[what].name: c.name for what, c in asked.items()}
         self._labels = {c.name: people[what] for what, c in kept.items() if what in people}

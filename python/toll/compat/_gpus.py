@@ -31,7 +31,7 @@ def choose_gpus(
     there = _names("all")
     chosen = sorted(set(uuids)) if uuids is not None and there else []
     if uuids is not None and not there and not is_quiet:
-        _LOG.warning("there is no GPU here: gpu_uuids has no effect, GPU values remain 0.0")
+        _LOG.warning("gpu_uuids: no effect, no GPU was found; GPU values remain 0.0")
     if uuids is not None and there:
         _check_uuids(chosen)
     if brand is None:
@@ -39,7 +39,7 @@ def choose_gpus(
         return "all" if there else None, chosen
     found = [name for name in there if name.startswith(brand)]
     if not found and not is_quiet:
-        _LOG.warning("there is no GPU of %s here", brand)
+        _LOG.warning("gpu_brand: no GPU of %s was found", brand)
     return found or "none", chosen
 
 
@@ -51,7 +51,7 @@ def _check_uuids(chosen: List[str]) -> None:
     try:
         _names(",".join(chosen))
     except ValueError as error:
-        found = re.search(r"there is no GPU '([^']*)'; there are: (.*)", str(error))
+        found = re.search(r"no GPU '([^']*)'; available: (.*)", str(error))
         if not found:
             raise
         uuids = ", ".join(sorted(re.findall(r"\(([^)]*)\)", found[2])))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The functions of resource_tracker.tracker: what a process or the machine has used so far, at a look.
 
-A counter's first difference is of all that was ever counted, so a row of the dialect that nothing
+A counter's first difference is of all that was ever counted, so a row of the layout that nothing
 came before has the totals. As there, a process that is not there has 0 of everything.
 """
 
@@ -11,13 +11,13 @@ import os
 import time
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Set
 
-from .._dialects import Cell, Translator, dialect_columns
+from .._layouts import Cell, Translator, layout_columns
 from .._snapshot import snapshot
 from .._toll import Frame
 from ._releases import chosen
 from ._statistics import TIME
 
-DIALECT = "resource-tracker"
+LAYOUT = "resource-tracker"
 SECTOR = 512
 _OF_GPUS = "gpu_"
 _RATE = "rate"  # of no use at a single look
@@ -43,10 +43,10 @@ def look_at_machine() -> Look:
 
 
 def row_of_look(translator: Translator, look: Look, columns: str) -> Dict[str, Cell]:
-    """A row of the dialect; the translator knows the looks before."""
+    """A row of the layout; the translator knows the looks before."""
     (row,) = translator.rows(look.frame)
     if look.gpus is not None:
-        (other,) = Translator(f"{DIALECT},columns={columns}").rows(look.gpus)
+        (other,) = Translator(f"{LAYOUT},columns={columns}").rows(look.gpus)
         row.update({name: value for name, value in other.items() if name.startswith(_OF_GPUS)})
     return row
 
@@ -61,14 +61,14 @@ def _look(pid: int, **options: Any) -> Optional[Frame]:
 
 def nothing(columns: str, subject: str) -> Dict[str, Cell]:
     """A row of a process that is not there: as in that tool, 0 of everything."""
-    return {column.name: 0 for column in dialect_columns(DIALECT, columns=columns, subject=subject)}
+    return {column.name: 0 for column in layout_columns(LAYOUT, columns=columns, subject=subject)}
 
 
 def _totals(look: Optional[Look], columns: str, subject: str, **facts: float) -> Dict[str, Any]:
-    known = dialect_columns(DIALECT, columns=columns, subject=subject)
+    known = layout_columns(LAYOUT, columns=columns, subject=subject)
     row: Mapping[str, Cell] = nothing(columns, subject)
     if look is not None:
-        row = row_of_look(Translator(f"{DIALECT},columns={columns}", **facts), look, columns)
+        row = row_of_look(Translator(f"{LAYOUT},columns={columns}", **facts), look, columns)
     return {column.name: row[column.name] for column in known if column.take != _RATE}
 
 
@@ -175,7 +175,7 @@ def get_pid_rss(pid: int) -> Optional[int]:
 
 
 def get_pid_pss_rollup(pid: int) -> Optional[int]:
-    """In kB; None when the kernel does not tell this user."""
+    """In kB; None when this user may not read it."""
     frame = _look(pid, memory="pss")
     return 0 if frame is None else _parts(frame.memory_pss_bytes, 1024)
 
@@ -198,7 +198,7 @@ def get_pid_proc_times(pid: int, children: bool = True) -> Dict[str, int]:
 
 
 def get_pid_proc_io(pid: int) -> Dict[str, Optional[int]]:
-    """All figures of /proc/PID/io; None when the kernel does not tell this user, 0 of a process that
+    """All figures of /proc/PID/io; None when this user may not read them, 0 of a process that
     is not there."""
     try:
         with open(f"/proc/{pid}/io", "r", encoding="ascii") as file:

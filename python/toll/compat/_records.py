@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Data classes whose fields are the columns of a dialect."""
+"""Data classes whose fields are the columns of a layout."""
 
 from __future__ import annotations
 

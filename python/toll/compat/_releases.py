@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The releases of resource-tracker: which columns and keys each has, and which one a program means.
 
-A program says it for a single call with `columns=`, a release or a word of the dialect's option
+A program says it for a single call with `columns=`, a release or a word of the layout's option
 "columns", or once for all with use_release(). Otherwise each name has the columns of the release
 that it is known from.
 """
@@ -12,7 +12,7 @@ from typing import Any, Dict, NamedTuple, Optional
 
 
 class Release(NamedTuple):
-    """What differs between releases, in words of the dialect."""
+    """What differs between releases, in words of the layout."""
 
     rows: str  # of a process or of the machine
     combined: str  # … of both; '' where there was no ResourceTracker
@@ -33,7 +33,7 @@ RELEASES: Dict[str, Release] = {
     "0.5": _MIB,
     "0.6": _NAMED_UNITS,
 }
-# The words of the dialect mean the release that has these columns.
+# The words of the layout mean the release that has these columns.
 _WORDS = {
     **RELEASES,
     "v1": _FIRST,
@@ -48,7 +48,7 @@ _used: Dict[str, Optional[Release]] = {"release": None}
 def _named(word: str) -> Release:
     found = _WORDS.get(word)
     if found is None:
-        raise ValueError(f"columns is {word!r}; it takes a release ({', '.join(RELEASES)}) or {_others()}")
+        raise ValueError(f"columns: invalid value {word!r} (expected a release, {', '.join(RELEASES)}, or {_others()})")
     return found
 
 
@@ -60,17 +60,17 @@ def use_release(release: Optional[str]) -> None:
     """From now on the columns, keys and defaults are those of this release, "0.1" to "0.6", in every
     call that does not say otherwise; None: as before."""
     if release is not None and release not in RELEASES:
-        raise ValueError(f"release is {release!r}; it takes {', '.join(RELEASES)}, or None")
+        raise ValueError(f"release: invalid value {release!r} (expected {', '.join(RELEASES)}, or None)")
     _used["release"] = None if release is None else RELEASES[release]
 
 
 def used_release() -> Optional[Release]:
-    """What use_release() was told, None: nothing."""
+    """What use_release() was called with; None: nothing."""
     return _used["release"]
 
 
 def chosen(columns: Optional[str], otherwise: str) -> Release:
-    """What a call means: its own `columns`, or what use_release() was told, or what that name has."""
+    """What a call means: its own `columns`, or that of use_release(), or what that name has."""
     if columns is not None:
         return _named(columns)
     return _used["release"] or RELEASES[otherwise]

@@ -9,7 +9,7 @@ from html import escape
 from tempfile import NamedTemporaryFile
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from .._html import human
+from .._toll import number_text
 from ._statistics import TIME
 from ._table import TinyDataFrame
 
@@ -46,7 +46,7 @@ class Report(str):
 
 class Chart(NamedTuple):
     title: str
-    unit: str  # as human() takes it
+    unit: str  # as number_text() takes it
     is_rate: bool  # what came in each row, over the length of the row
     lines: Sequence[str]  # columns by the names for people
     may_be_missing: bool = False  # left out when there is nothing but 0
@@ -128,12 +128,12 @@ def _chart(chart: Chart, table: TinyDataFrame, start: float) -> str:
     many = f"; {len(times)} rows, drawn are peaks" if len(times) > POINTS else ""
     return (
         f"<figure><figcaption><b>{escape(chart.title)}</b> "
-        f"<small>(up to {escape(human(most, chart.unit))}{many})</small><br>{legend}</figcaption>"
+        f"<small>(up to {escape(number_text(most, chart.unit))}{many})</small><br>{legend}</figcaption>"
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT + 16}" role="img" aria-label="{escape(chart.title)}">'
         f'<line x1="0" y1="20" x2="{WIDTH}" y2="20" stroke="#ddd"/>{drawn}'
-        f'<text x="4" y="14">{escape(human(top, chart.unit))}</text>'
+        f'<text x="4" y="14">{escape(number_text(top, chart.unit))}</text>'
         f'<text x="4" y="{HEIGHT + 12}">0 s</text>'
-        f'<text x="{WIDTH - 4}" y="{HEIGHT + 12}" text-anchor="end">{escape(human(end, "seconds"))}</text>'
+        f'<text x="{WIDTH - 4}" y="{HEIGHT + 12}" text-anchor="end">{escape(number_text(end, "seconds"))}</text>'
         f"</svg></figure>"
     )
 

@@ -44,7 +44,7 @@ class ResourceTracker(Kept):
     stats() has means and peaks, recommend_resources() what to order the next time. Where nothing is
     said of `autostart`, start() may be called all the same, as later releases want it. `columns` is
     the release whose names and units tables and statistics have, "0.4", "0.5" or "0.6", or the
-    dialect's word for them; see use_release().
+    layout's word for them; see use_release().
 
     Nothing is sent to Sentinel: with a `sentinel_token` there is a warning. `outputs` are those of
     toll.track(), files and servers; `streaming_metadata` are the labels of the run there.
@@ -70,7 +70,7 @@ class ResourceTracker(Kept):
     ) -> None:
         release = chosen(columns, "0.5")
         if not release.combined:
-            raise ValueError("release 0.1 has no ResourceTracker; columns takes 0.2 or a later one")
+            raise ValueError("columns: release 0.1 has no ResourceTracker (expected 0.2 or later)")
         self._names = Names(release.combined)
         self._unit = release.unit
         self.pid = os.getpid() if pid is None else int(pid)
@@ -104,7 +104,7 @@ class ResourceTracker(Kept):
 
     def _make_track(self, rows: str) -> Track:
         outputs: List[Output] = [("csv", rows, f"resource-tracker,columns={self._names.kept}")]
-        outputs += [(one.format, one.path, one.dialect) for one in self._outputs]
+        outputs += [(one.format, one.path, one.layout) for one in self._outputs]
         gpus, _ = choose_gpus(None, None)
         if "process_tracker" not in self.trackers:
             return track_machine(interval=self.interval, outputs=outputs, history=0, gpus=gpus)
@@ -124,7 +124,7 @@ class ResourceTracker(Kept):
     def start(self) -> None:
         """Begin to measure. Once."""
         if self.start_time is not None and not self._may_start:
-            raise RuntimeError("this ResourceTracker was started before; make a new one")
+            raise RuntimeError("ResourceTracker: already started (create a new one)")
         self._may_start = False
         if self.start_time is None:
             self._begin()
@@ -154,7 +154,7 @@ class ResourceTracker(Kept):
         """Stop measuring; the tables stay. Calling it again does nothing. The report says what the
         status was; by default it is finished where the exit code is 0, failed otherwise."""
         if self.start_time is None:
-            raise RuntimeError("this ResourceTracker was not started")
+            raise RuntimeError("ResourceTracker: not started")
         if self._track is None or self._file is None:
             return
         if run_status is None:
@@ -186,7 +186,7 @@ class ResourceTracker(Kept):
                     f"there are {self.n_samples} samples, and no more will come: it does not run"
                 )
             if time.monotonic() > end:
-                raise RuntimeError(f"there are {self.n_samples} of {n} samples after {timeout} s")
+                raise RuntimeError(f"ResourceTracker: {self.n_samples} of {n} samples after {timeout} s")
             time.sleep(min(self.interval / 10, 0.1))
 
     def __enter__(self) -> "ResourceTracker":

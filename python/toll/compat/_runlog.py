@@ -17,7 +17,7 @@ def _now() -> str:
 
 
 class RunLog:
-    """Phases and events of one run, in the order they were told; from any thread.
+    """Phases and events of one run, in the order they came; from any thread.
 
     With a path each line is appended to that file when it happens, so that `tail -f` follows it and
     a crash loses nothing; write() puts all of them into a file in the end.

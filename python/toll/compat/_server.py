@@ -66,7 +66,7 @@ def server_info(*, columns: Optional[str] = None) -> Dict[str, Any]:
 
 
 def cloud_info() -> Dict[str, Any]:
-    """Which cloud this is could only be told by its own service on the network."""
+    """Which cloud this is is known only to its own service on the network."""
     unknown = dict.fromkeys(("vendor", "instance_type", "region"), "unknown")
     return {**unknown, "discovery_time": 0.0}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Data classes as type checkers see them. They are made of the tables of the dialects when the
+"""Data classes as type checkers see them. They are made of the tables of the layouts when the
 program runs; a test compares the two."""
 
 import dataclasses

@@ -18,7 +18,7 @@ def mean(values: Sequence[float]) -> float:
     return statistics.fmean(values)
 
 
-# Columns of the dialect, as its table has them: cores, memory, GPUs, their memory.
+# Columns of the layout, as its table has them: cores, memory, GPUs, their memory.
 RECOMMENDED = (
     "process_cpu_usage",
     "process_memory_mib",

@@ -88,7 +88,7 @@ class TinyDataFrame:
         retry_delay: float = 0.1,
     ) -> None:
         if (data is None) == (csv_file_path is None):
-            raise ValueError("a table is made of data or of csv_file_path, one of them")
+            raise ValueError("table: both or neither of data and csv_file_path were given (expected one of them)")
         if csv_file_path is not None:
             data = _read(csv_file_path, max(0, retries), retry_delay)
         self._data: Dict[str, Column] = {}
@@ -128,14 +128,14 @@ class TinyDataFrame:
             return TinyDataFrame({name: column[key] for name, column in self._data.items()})
         if isinstance(key, list):
             return TinyDataFrame({name: self._data[name] for name in key})
-        raise TypeError(f"{key!r} is no column, row, slice or list of columns")
+        raise TypeError(f"table: invalid key {key!r} (expected a column, row, slice or list of columns)")
 
     def __setitem__(self, key: str, column: Iterable[Any]) -> None:
         values = list(column)
         if not isinstance(key, str):
-            raise TypeError(f"the name of a column is a text, not {key!r}")
+            raise TypeError(f"table: invalid column {key!r} (expected text)")
         if self._data and len(values) != len(self):
-            raise ValueError(f"the column has {len(values)} values, the table {len(self)} rows")
+            raise ValueError(f"table: {len(values)} values for {len(self)} rows")
         self._data[key] = values
 
     def head(self, n: int = 5) -> "TinyDataFrame":
@@ -150,7 +150,7 @@ class TinyDataFrame:
         """Other names for some columns; of this very table."""
         for name in columns:
             if name not in self._data:
-                raise KeyError(f"there is no column '{name}'; there is {', '.join(self._data)}")
+                raise KeyError(f"column '{name}': not found (known columns: {', '.join(self._data)})")
         self._data = {columns.get(name, name): column for name, column in self._data.items()}
         return self
 

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any, Dict, Iterator, Optional, TextIO, Tuple
 
-from .._dialects import Cell, DialectColumn, Translator, dialect_columns
+from .._layouts import Cell, LayoutColumn, Translator, layout_columns
 from .._toll import Frame
 from .._track import track, track_machine
 from .._tracker import Track
@@ -48,7 +48,7 @@ class _Tracker:
     """What is the same of a process and of the machine. A row covers the time since the row before,
     the first one that since the start."""
 
-    _dialect = "resource-tracker"
+    _layout = "resource-tracker"
     _release = "0.1"  # whose columns it has when nothing is said
     _subject = ""
 
@@ -66,7 +66,7 @@ class _Tracker:
         self.cycle = 0
         self.start_time = time.time() if start_time is None else start_time
         self._looks = self._translator()
-        self._looks.tell(since=1)
+        self._looks.set_fact(since=1)
         self._last: Optional[Look] = None
         self._at_start: Row = {}
         self._row()
@@ -97,10 +97,10 @@ class _Tracker:
         return self._totals(self._last)
 
     def _translator(self) -> Translator:
-        return Translator(f"{self._dialect},columns={self._columns}")
+        return Translator(f"{self._layout},columns={self._columns}")
 
     def _row(self) -> Row:
-        self._looks.tell(elapsed=time.monotonic())
+        self._looks.set_fact(elapsed=time.monotonic())
         self._last = self._look()
         return row_of_look(self._looks, self._last, self._columns)
 
@@ -118,7 +118,7 @@ class _Tracker:
 
     def start_tracking(self, output_file: Optional[str] = None, print_header: bool = True) -> None:
         """Write a row every `interval` seconds, until the process has ended; of the machine until
-        somebody interrupts it.
+        it is interrupted.
 
         The rows are CSV, for standard output when no file is named.
         """
@@ -164,7 +164,7 @@ class _Tracker:
             yield row
 
     def _add_start(self, row: Row) -> None:
-        known = dialect_columns(self._dialect, columns=self._columns, subject=self._subject)
+        known = layout_columns(self._layout, columns=self._columns, subject=self._subject)
         for column in known:
             value, before = row[column.name], self._at_start.get(column.name)
             if column.take == _DELTA and isinstance(value, (int, float)):
@@ -222,8 +222,8 @@ class PidTracker(_Tracker):
         super().__init__(interval, autostart, output_file, start_time, columns)
 
     @property
-    def _memory(self) -> DialectColumn:
-        known = dialect_columns(self._dialect, columns=self._columns, subject=self._subject)
+    def _memory(self) -> LayoutColumn:
+        known = layout_columns(self._layout, columns=self._columns, subject=self._subject)
         return next(column for column in known if column.name in _MEMORY)
 
     def _look(self) -> Look:
@@ -249,7 +249,7 @@ class PidTracker(_Tracker):
         )
 
     def _translator(self) -> Translator:
-        return Translator(f"{self._dialect},columns={self._columns}", pid=self.pid)
+        return Translator(f"{self._layout},columns={self._columns}", pid=self.pid)
 
     def _rows_of(self, frame: Frame, translator: Translator) -> Iterator[Row]:
         """PSS divides a page among those that share it. A tracker that was forked shares what the

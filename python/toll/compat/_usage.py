@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""ResourceUsage and its parts: data classes made of the keys that the dialect has."""
+"""ResourceUsage and its parts: data classes made of the keys that the layout has."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any, Dict, List, Optional, Tuple
 
-from .._dialects import dialect_columns, dialects
+from .._layouts import layout_columns, layouts
 from ._records import TYPES, make_record
 
-DIALECT = "gpu-tracker"
+LAYOUT = "gpu-tracker"
 _NEEDED = (
     "unit",
     "system_capacity",
@@ -26,7 +26,7 @@ _INNER = ["RSSValues", "ProcessingUnitPercentages"]
 def _tree() -> Dict[str, Any]:
     """The keys as they are nested, with the type of each."""
     root: Dict[str, Any] = {}
-    for column in dialect_columns(DIALECT, format="json"):
+    for column in layout_columns(LAYOUT, format="json"):
         *path, key = column.name.split(".")
         inside = root
         for part in path:
@@ -42,7 +42,7 @@ def _class_name(key: str) -> str:
 
 def check_units(units: Dict[str, str]) -> None:
     """ValueError in the words of that tool: ram_unit, gpu_ram_unit, time_unit."""
-    (options,) = (one.options for one in dialects() if one.name == DIALECT)
+    (options,) = (one.options for one in layouts() if one.name == LAYOUT)
     accepted = {option.name: sorted(option.accepted.split()) for option in options}
     for name, unit in units.items():
         kind = name[: -len("_unit")].replace("_", " ")
@@ -67,7 +67,7 @@ class Usage:
         self.classes["ResourceUsage"] = self.root
 
     def _make(self, name: str, tree: Dict[str, Any]) -> Any:
-        """Facts of the machine and units have to be told, all else is 0 at first, as in that tool."""
+        """Facts of the machine and units are required, all else is 0 at first, as in that tool."""
         fields: List[Any] = []
         for key, value in tree.items():
             if isinstance(value, dict):

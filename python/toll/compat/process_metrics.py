@@ -20,7 +20,7 @@ import threading
 import time
 from typing import Any, Dict, List, Optional
 
-from .._dialects import Cell, Translator, dialect_columns
+from .._layouts import Cell, Translator, layout_columns
 from .._snapshot import snapshot
 from .._toll import Row
 from .._track import track
@@ -28,7 +28,7 @@ from .._tracker import Track
 
 __all__ = ["ProcessMetricsMonitor"]
 
-DIALECT = "process-metrics"
+LAYOUT = "process-metrics"
 _TOTAL = "total"
 _LOG = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class ProcessMetricsMonitor:
         self._track: Optional[Track] = None
         self._owner = os.getpid()
         # The table's first columns are when and how often, which MLflow is told otherwise.
-        columns = [c for c in dialect_columns(DIALECT, format="jsonl") if not c.terms.startswith("@")]
+        columns = [c for c in layout_columns(LAYOUT, format="jsonl") if not c.terms.startswith("@")]
         self._keys = [column.name for column in columns]
         self._counters = {column.name for column in columns if column.take == _TOTAL}
         self._looks: Optional[Translator] = None
@@ -177,7 +177,7 @@ class ProcessMetricsMonitor:
         )
 
     def _translator(self, samples: int) -> Translator:
-        words = [DIALECT, f"samples={samples}", f"prefix={self.prefix}"]
+        words = [LAYOUT, f"samples={samples}", f"prefix={self.prefix}"]
         words += [f"{name}={value:g}" for name, value in self._asked.items() if value is not None]
         return Translator(",".join(words), pid=self.pid, since=1)
 
@@ -202,7 +202,7 @@ class ProcessMetricsMonitor:
             )
         except ProcessLookupError:
             return []
-        self._looks.tell(elapsed=time.monotonic())
+        self._looks.set_fact(elapsed=time.monotonic())
         return self._looks.rows(frame)
 
     def collect_once(self) -> Dict[str, float]:
@@ -237,7 +237,7 @@ class ProcessMetricsMonitor:
             self.publish(self.aggregate(waiting))
 
     def publish(self, metrics: Dict[str, float]) -> None:
-        """Log figures to the run, with the prefix in front. What fails is told, and the next one is
+        """Log figures to the run, with the prefix in front. What fails is logged, and the next one is
         tried all the same."""
         named = {self.prefix + key: value for key, value in metrics.items()}
         try:

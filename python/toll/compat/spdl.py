@@ -17,7 +17,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, List, Optional, Union
 
-from .._dialects import DialectColumn, Translator, dialect_columns
+from .._layouts import LayoutColumn, Translator, layout_columns
 from .._toll import Frame
 from .._track import track
 from .._tracker import Track
@@ -29,9 +29,9 @@ __all__ = [
     "ProcessGroupStatsMonitor",
 ]
 
-DIALECT = "spdl"
-_COLUMNS = dialect_columns(DIALECT, columns="spdl")
-_EXTENDED = dialect_columns(DIALECT, columns="all")
+LAYOUT = "spdl"
+_COLUMNS = layout_columns(LAYOUT, columns="spdl")
+_EXTENDED = layout_columns(LAYOUT, columns="all")
 _GROUP = next(column.name for column in _COLUMNS if column.terms == "@group")
 _LOG = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ else:
     # The pid and the group are always known, the rest may be not.
     _REQUIRED = ("@own_pid", "@group")
 
-    def _fields(columns: List[DialectColumn]) -> List[Any]:
+    def _fields(columns: List[LayoutColumn]) -> List[Any]:
         return [
             (column.name, TYPES[column.type])
             if column.terms in _REQUIRED
@@ -75,7 +75,7 @@ class ProcessGroupStatsMonitor:
     once.
 
     A native thread takes the samples: a callback that takes its time delays none of them. One that
-    raises is told to the log, and monitoring goes on. `pgid` names other groups than that of this
+    raises is logged, and monitoring goes on. `pgid` names other groups than that of this
     process, one or several; there is a call for each. With `extended` the callback is called with an
     ExtendedProcessGroupResourceUsage.
     """
@@ -94,7 +94,7 @@ class ProcessGroupStatsMonitor:
         self._interval = interval
         self._groups = groups
         self._record = ExtendedProcessGroupResourceUsage if extended else ProcessGroupResourceUsage
-        self._dialect = f"{DIALECT},columns=all" if extended else DIALECT
+        self._layout = f"{LAYOUT},columns=all" if extended else LAYOUT
 
     async def run(self) -> None:
         """Until it is cancelled, or until all of the groups have ended."""
@@ -113,7 +113,7 @@ class ProcessGroupStatsMonitor:
             tracker.stop()
 
     async def _follow(self, tracker: Track) -> None:
-        translator = Translator(self._dialect)
+        translator = Translator(self._layout)
         pause = min(max(self._interval / 50, 0.005), 0.5)
         number = 0
         while True:

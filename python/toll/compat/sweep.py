@@ -19,7 +19,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
-from .._dialects import DialectColumn, dialect_columns
+from .._layouts import LayoutColumn, layout_columns
 from .._track import track_machine
 from .._tracker import Track
 from ._records import make_record
@@ -33,9 +33,9 @@ __all__ = [
     "probe_jax_peak_memory_mb",
 ]
 
-DIALECT = "sweep"
+LAYOUT = "sweep"
 GPU_FILE, CPU_FILE, DMON_FILE = "hw_metrics.csv", "cpu_metrics.csv", "hw_dmon.csv"
-_SUMMARY = dialect_columns(DIALECT, format="json")
+_SUMMARY = layout_columns(LAYOUT, format="json")
 
 
 class HWMonitor:
@@ -52,13 +52,13 @@ class HWMonitor:
     def start(self, output_dir: "os.PathLike[str] | str", interval_sec: float = 2) -> None:
         """Begin; the directory is made. RuntimeError when it runs already."""
         if self._track is not None:
-            raise RuntimeError("this HWMonitor runs already")
+            raise RuntimeError("HWMonitor: already running")
         self._directory = Path(output_dir)
         self._directory.mkdir(parents=True, exist_ok=True)
         self._track = track_machine(
             interval=interval_sec,
             outputs=[
-                ("csv", self._directory / name, DIALECT) for name in (GPU_FILE, CPU_FILE, DMON_FILE)
+                ("csv", self._directory / name, LAYOUT) for name in (GPU_FILE, CPU_FILE, DMON_FILE)
             ],
             history=0,
             gpus="all",
@@ -76,7 +76,7 @@ class HWMonitor:
     def _keep(self, name: str) -> Optional[Path]:
         """The path, when there are samples in it."""
         path = self._directory / name
-        if any(True for _ in _samples(path, dialect_columns(DIALECT, file=name))):
+        if any(True for _ in _samples(path, layout_columns(LAYOUT, file=name))):
             return path
         if path.exists():
             path.unlink()
@@ -99,7 +99,7 @@ def _number(text: str) -> Optional[float]:
         return None  # [N/A], -
 
 
-def _heading(line: str, columns: List[DialectColumn]) -> Optional[List[int]]:
+def _heading(line: str, columns: List[LayoutColumn]) -> Optional[List[int]]:
     """Where a heading of nvidia-smi dmon has each of the columns, -1: nowhere. What it prints, and in
     which order, depends on the driver. None: a line of units, which names none of them."""
     words = line.lstrip("#").lower().split()
@@ -107,7 +107,7 @@ def _heading(line: str, columns: List[DialectColumn]) -> Optional[List[int]]:
     return places if max(places) >= 0 else None
 
 
-def _samples(path: Path, columns: List[DialectColumn]) -> Iterator[List[Optional[float]]]:
+def _samples(path: Path, columns: List[LayoutColumn]) -> Iterator[List[Optional[float]]]:
     """The rows of a file, a number for each column; headings are none. By the heading that stands
     before them, where there is one; otherwise in the order of the columns."""
     if not path.exists():
@@ -130,7 +130,7 @@ def _columns_of(path: Optional["os.PathLike[str] | str"], name: str) -> Dict[str
     found: Dict[str, List[float]] = {}
     if path is None:
         return found
-    columns = dialect_columns(DIALECT, file=name)
+    columns = layout_columns(LAYOUT, file=name)
     for values in _samples(Path(path), columns):
         for column, value in zip(columns, values):
             if value is not None:

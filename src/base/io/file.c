@@ -296,6 +296,61 @@ int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), 
     return names.failed ? -ENOMEM : r;
 }
 
+struct record_search {
+    int dir;
+    char **names;
+    size_t count;
+    bool has_failed;
+};
+
+static void record_search_visit(void *arg, const char *name)
+{
+    struct record_search *s = arg;
+    struct stat st;
+    if (name[0] == '.' ||
+        !(ends_with(name, ".jsonl") || ends_with(name, ".sqlite") || ends_with(name, ".db")) ||
+        fstatat(s->dir, name, &st, 0) < 0 || !S_ISREG(st.st_mode))
+        return;
+    char *copy = strdup(name);
+    if (copy && list_append(&s->names, copy)) {
+        s->count++;
+        return;
+    }
+    free(copy);
+    s->has_failed = true;
+}
+
+static int record_search_compare(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+int file_list_records(int dir, char ***ret)
+{
+    struct record_search s = {.dir = dir};
+    int r = file_each_entry(dir, record_search_visit, &s);
+    r = s.has_failed ? -ENOMEM : r;
+    if (r == 0) {
+        if (s.count)
+            qsort(s.names, s.count, sizeof *s.names, record_search_compare);
+        *ret = s.names;
+        return 0;
+    }
+    for (size_t i = 0; i < s.count; i++)
+        free(s.names[i]);
+    free(s.names);
+    return r;
+}
+
+void file_put_path(struct buf *b, const char *directory, const char *name)
+{
+    size_t length = strlen(directory);
+    bool has_slash = length && directory[length - 1] == '/';
+    if (strcmp(directory, ".") != 0)
+        buf_printf(b, "%s%s", directory, has_slash ? "" : "/");
+    buf_puts(b, name);
+}
+
 bool file_is_directory(const char *path)
 {
     struct stat st;

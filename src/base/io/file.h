@@ -64,6 +64,14 @@ ssize_t file_count_entries(int dir);
  */
 int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), void *arg);
 
+/* The names of the records in a directory, known by their suffix (.jsonl, .sqlite, .db), in order.
+ * Only regular files count: a FIFO would be waited for. *ret is NULL-terminated, and NULL if there
+ * are none; the caller frees it and the names. 0 or -errno. */
+int file_list_records(int dir, char ***ret);
+
+/* The path of a file in a directory, as it is shown: without "./". */
+void file_put_path(struct buf *b, const char *directory, const char *name);
+
 /* ==== Line reader ============================================================================= */
 
 /* A file line by line: memory holds one block and the longest line, whatever the size. */
@@ -87,7 +95,8 @@ int line_reader_next(struct line_reader *l, const char **ret, size_t *ret_length
 
 /* ==== Open files ============================================================================== */
 
-/* The descriptors that a program has open, to tell them from those that a library opens later. */
+/* The descriptors that a program has open, to distinguish them from those that a library opens
+ * later. */
 
 struct open_files {
     int *fds; /* owned, rising */

@@ -24,8 +24,8 @@ void http_describe(const struct http_response *response, char *ret, size_t capac
            response->body[line] != '\r')
         line++;
     bool is_page = line && response->body[0] == '<'; /* a line of HTML is of no use */
-    snprintf(ret, capacity, "it answered %d%s%.*s", response->status, line && !is_page ? ": " : "",
-             is_page ? 0 : (int)line, line ? response->body : "");
+    snprintf(ret, capacity, "server answered %d%s%.*s", response->status,
+             line && !is_page ? ": " : "", is_page ? 0 : (int)line, line ? response->body : "");
     secrets_mask_sentence(ret, capacity);
     text_make_printable(ret);
 }
@@ -95,11 +95,12 @@ static int http_curl_load(struct http_curl *ret, struct toll_error *e)
             memcpy(first, why, sizeof first);
     }
     if (!c.library)
-        return err_set(e, -EOPNOTSUPP, "HTTP needs libcurl, which cannot be loaded: %s", first);
+        return err_set(e, -EOPNOTSUPP, "cannot load libcurl: %s (HTTP needs libcurl 7.66 or later)",
+                       first);
     if (dynlib_find(c.library, functions, ARRAY_LEN(functions), &c) != ARRAY_LEN(functions) ||
         c.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         dynlib_close(c.library);
-        return err_set(e, -EOPNOTSUPP, "HTTP needs a libcurl that is not older than 7.66");
+        return err_set(e, -EOPNOTSUPP, "libcurl is too old (HTTP needs 7.66 or later)");
     }
     *ret = c;
     return 0;
@@ -138,7 +139,7 @@ static int http_curl_look_up(struct http_curl *c, const struct url *u, unsigned 
     struct addrinfo *found = NULL;
     int r = http_look_up(host, &found);
     if (r != 0) {
-        snprintf(why, capacity, "'%s' cannot be looked up: %s", host, gai_strerror(r));
+        snprintf(why, capacity, "cannot resolve host '%s': %s", host, gai_strerror(r));
         return -EHOSTUNREACH;
     }
     struct buf line = {0};
@@ -184,7 +185,7 @@ static int http_curl_resolve(struct http_curl *c, const char *url, struct curl_s
                                             "ALL_PROXY"};
     struct url u;
     if (!url_split(url, &u)) {
-        snprintf(why, capacity, "that is no URL");
+        snprintf(why, capacity, "invalid URL");
         return -EINVAL;
     }
     bool has_proxy = false;
@@ -250,10 +251,10 @@ int http_open(struct http **ret, const struct http_settings *settings, struct to
 {
     struct http *h = calloc(1, sizeof *h);
     if (!h)
-        return err_set(e, -ENOMEM, "no memory for HTTP");
+        return err_set(e, -ENOMEM, "cannot prepare HTTP: out of memory");
     int r = http_copy_settings(&h->settings, settings);
     if (r < 0)
-        err_set(e, r, "no memory for HTTP");
+        err_set(e, r, "cannot prepare HTTP: out of memory");
     else
         r = http_curl_load(&h->curl, e);
     if (r < 0) {
@@ -430,7 +431,7 @@ static int http_perform(struct http *h, const struct http_request *q, uint64_t u
     if (result == CURLE_WRITE_ERROR && h->is_cut)
         return 0; /* its status and beginning were read */
     if (result == CURLE_WRITE_ERROR && h->header_bytes > HEADER_BYTES) {
-        snprintf(sentence, capacity, "its answer has more than %d KiB of headers",
+        snprintf(sentence, capacity, "response has more than %d KiB of headers",
                  HEADER_BYTES / 1024);
         return -EPROTO;
     }
@@ -441,8 +442,8 @@ static int http_perform(struct http *h, const struct http_request *q, uint64_t u
 
 static const char *http_in_words(int r)
 {
-    return r == -ECANCELED   ? "there was no time left to wait for an answer"
-           : r == -ETIMEDOUT ? "it did not answer in time"
+    return r == -ECANCELED   ? "no time left to wait for a response"
+           : r == -ETIMEDOUT ? "no response in time"
                              : strerror(-r);
 }
 
@@ -527,7 +528,7 @@ int http_send(struct http *h, const struct http_request *q, struct http_response
 
 int http_open(struct http **ret, const struct http_settings *settings, struct toll_error *e)
 {
-    return err_set(e, -EOPNOTSUPP, "this toll was built without libcurl, it has no HTTP");
+    return err_set(e, -EOPNOTSUPP, "HTTP is not available: toll was built without libcurl");
 }
 
 void http_close(struct http *h)

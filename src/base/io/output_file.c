@@ -248,17 +248,17 @@ static int place_find(struct place *ret, const char *path)
 static int output_file_cannot_write(const char *path, int r, struct toll_error *e)
 {
     if (r == -EPERM)
-        return err_set(e, r,
-                       "cannot write to '%s': it belongs to another user, in a directory that "
-                       "others may write to",
-                       path);
+        return err_set(
+            e, r,
+            "cannot write to '%s': file of another user in a directory that others can write to",
+            path);
     if (r == -EMLINK)
         return err_set(e, r,
-                       "cannot write to '%s': it has another name (a hard link), in a directory "
-                       "that others may write to",
+                       "cannot write to '%s': file with several hard links in a directory that "
+                       "others can write to",
                        path);
     return err_set(e, r, "cannot write to '%s': %s", path,
-                   r == -ENXIO ? "nothing reads from it" : strerror(-r));
+                   r == -ENXIO ? "no process reads from it" : strerror(-r));
 }
 
 /* Without O_CREAT; whatever is there is looked at before anything is done to it. */
@@ -326,7 +326,7 @@ int output_file_open_existing(const char *path, struct toll_error *e)
     }
     if (fd >= 0 && !S_ISREG(st.st_mode)) {
         close(fd);
-        return err_set(e, -EBADMSG, "'%s' is not a regular file", path);
+        return err_set(e, -EBADMSG, "cannot write to '%s': not a regular file", path);
     }
     return fd < 0 ? output_file_cannot_write(path, fd, e) : fd;
 }
@@ -342,7 +342,7 @@ int output_file_check(const char *path, struct toll_error *e)
     r = fstatat(p.directory, p.name, &st, flags) < 0 ? -errno : 0;
     if (r == 0 && !S_ISREG(st.st_mode)) {
         place_done(&p);
-        return err_set(e, -EINVAL, "cannot write to '%s': it is not a regular file", path);
+        return err_set(e, -EINVAL, "cannot write to '%s': not a regular file", path);
     }
     if (r == 0 && !p.is_proc_link)
         r = output_file_check_trust(p.directory, &st);

@@ -99,7 +99,7 @@ static int sqlite_fail(const struct sqlite *db, int code, struct toll_error *e)
     if (kind == SQLITE_CANTOPEN || kind == SQLITE_IOERR)
         said = strerror(-r);
     else if (kind == SQLITE_INTERRUPT && db->is_spent)
-        said = "reading takes far longer than a file of this size should take";
+        said = "reading takes too long for a file of this size";
     return err_set(e, r, "%s: %s", db->path, said);
 }
 
@@ -109,9 +109,10 @@ static int sqlite_load(struct sqlite *db, enum sqlite_mode mode, struct toll_err
     db->library = (mode == SQLITE_MODE_APPEND_APART ? dynlib_open_apart : dynlib_open)(
         "libsqlite3.so.0", why, sizeof why);
     if (!db->library)
-        return err_set(e, -EOPNOTSUPP, "%s: SQLite cannot be loaded: %s", db->path, why);
+        return err_set(e, -EOPNOTSUPP, "%s: cannot load SQLite: %s (install libsqlite3)", db->path,
+                       why);
     if (dynlib_find(db->library, symbols, ARRAY_LEN(symbols), &db->call) < ARRAY_LEN(symbols))
-        return err_set(e, -EOPNOTSUPP, "%s: the SQLite of this machine is too old", db->path);
+        return err_set(e, -EOPNOTSUPP, "%s: the installed SQLite is too old", db->path);
     return 0;
 }
 
@@ -196,7 +197,7 @@ static int sqlite_check_is_regular(const struct sqlite *db, struct toll_error *e
         struct buf path = {0};
         buf_printf(&path, "%s%s", db->path, suffixes[i]);
         if (buf_failed(&path))
-            r = err_set(e, -ENOMEM, "%s: no memory", db->path);
+            r = err_set(e, -ENOMEM, "%s: out of memory", db->path);
         else if (stat(path.data, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
             r = err_set(e, -EINVAL, "%s: not a regular file", path.data);
         buf_done(&path);
@@ -212,7 +213,7 @@ int sqlite_open(struct sqlite **ret, const char *path, enum sqlite_mode mode, in
         db->path = strdup(path);
     if (!db || !db->path) {
         free(db);
-        return err_set(e, -ENOMEM, "%s: no memory", path);
+        return err_set(e, -ENOMEM, "%s: out of memory", path);
     }
     bool reads_only = mode == SQLITE_MODE_READ || mode == SQLITE_MODE_PEEK;
     int r = sqlite_load(db, mode, e);
@@ -268,7 +269,7 @@ int sqlite_find_table(struct sqlite *db, const char *name, struct toll_error *e)
     buf_puts(&sql, "PRAGMA table_xinfo(");
     sqlite_quote(&sql, name);
     buf_putc(&sql, ')');
-    r = buf_failed(&sql) ? err_set(e, -ENOMEM, "%s: no memory", db->path)
+    r = buf_failed(&sql) ? err_set(e, -ENOMEM, "%s: out of memory", db->path)
                          : sqlite_prepare(&st, db, sql.data, e);
     buf_done(&sql);
     if (r < 0)
@@ -281,8 +282,8 @@ int sqlite_find_table(struct sqlite *db, const char *name, struct toll_error *e)
         return r;
     return is_plain ? 1
                     : err_set(e, -EBADMSG,
-                              "%s: '%s' is not a plain table: it is a view, or computed by a "
-                              "program in the file, which is not run",
+                              "%s: '%s' is not a plain table (views, virtual tables and generated "
+                              "columns are not read)",
                               db->path, name);
 }
 
@@ -308,7 +309,7 @@ int sqlite_prepare(struct sqlite_statement **ret, struct sqlite *db, const char 
 {
     struct sqlite_statement *st = calloc(1, sizeof *st);
     if (!st)
-        return err_set(e, -ENOMEM, "%s: no memory", db->path);
+        return err_set(e, -ENOMEM, "%s: out of memory", db->path);
     st->db = db;
     int code = db->call.prepare_v2(db->handle, sql, -1, &st->handle, NULL);
     if (code != SQLITE_OK) {

@@ -11,7 +11,7 @@ bool sqlite_is_built_in(void)
 int sqlite_open(struct sqlite **ret, const char *path, enum sqlite_mode mode, int busy_ms,
                 struct toll_error *e)
 {
-    return err_set(e, -EOPNOTSUPP, "%s: this toll was built without SQLite", path);
+    return err_set(e, -EOPNOTSUPP, "%s: toll was built without SQLite", path);
 }
 
 void sqlite_close(struct sqlite *db)

@@ -198,7 +198,7 @@ void buf_utf8(struct buf *b, const char *text, size_t length)
 void buf_done(struct buf *b)
 {
     free(b->data);
-    *b = (struct buf){0};
+    *b = buf_like(b);
 }
 
 void buf_clear(struct buf *b)
@@ -219,7 +219,7 @@ char *buf_take(struct buf *b)
     buf_puts(b, ""); /* there may be no memory yet */
     char *text = b->failed ? NULL : b->data;
     if (text)
-        *b = (struct buf){0};
+        *b = buf_like(b);
     else
         buf_done(b);
     return text;
@@ -244,6 +244,18 @@ static bool buf_grow(struct buf *b, size_t more)
 static inline bool buf_reserve(struct buf *b, size_t more)
 {
     return !b->failed && (b->capacity - b->length > more || buf_grow(b, more));
+}
+
+size_t buf_copy_out(const struct buf *b, char *place, size_t size)
+{
+    size_t length = buf_failed(b) ? 0 : b->length;
+    if (place && size) {
+        size_t kept = length < size ? length : size - 1;
+        if (kept)
+            memcpy(place, b->data, kept);
+        place[kept] = '\0';
+    }
+    return length;
 }
 
 char *buf_room(struct buf *b, size_t least, size_t *ret_room)
@@ -435,19 +447,63 @@ void buf_number(struct buf *b, double value)
     buf_number_short(b, value, digits);
 }
 
+/* As many decimals as make three digits. */
+static void buf_three_digits(struct buf *b, double value)
+{
+    buf_double_fixed(b, value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
+/* The nearest whole number; what no uint64_t can hold is the nearest that one can, and NaN is 0. */
+static uint64_t whole_of(double value)
+{
+    double rounded = value + 0.5;
+    return rounded >= 18446744073709551616.0 ? UINT64_MAX : rounded >= 0 ? (uint64_t)rounded : 0;
+}
+
 void buf_bytes(struct buf *b, double bytes)
 {
-    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
+    static const char *const binary[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
+    static const char *const decimal[] = {" B", " kB", " MB", " GB", " TB", " PB"};
+    const char *const *units = b->units == BYTES_DECIMAL ? decimal : binary;
+    double step = b->units == BYTES_DECIMAL ? 1000 : 1024;
     unsigned unit = 0;
-    while (bytes >= 1023.5 && unit + 1 < ARRAY_LEN(units)) {
-        bytes /= 1024;
+    while (bytes >= step - 0.5 && unit + 1 < ARRAY_LEN(binary) && b->units != BYTES_PLAIN) {
+        bytes /= step;
         unit++;
     }
     if (unit == 0)
-        buf_u64(b, (uint64_t)(bytes + 0.5));
+        buf_u64(b, whole_of(bytes));
     else
-        buf_double_fixed(b, bytes, bytes < 9.995 ? 2 : bytes < 99.95 ? 1 : 0);
+        buf_three_digits(b, bytes);
     buf_puts(b, units[unit]);
+}
+
+void buf_duration(struct buf *b, double seconds)
+{
+    if (seconds >= 86399.5) {
+        uint64_t hours = whole_of(seconds / 3600);
+        buf_printf(b, "%llud %02lluh", (unsigned long long)(hours / 24),
+                   (unsigned long long)(hours % 24));
+    } else if (seconds >= 3599.5) {
+        uint64_t minutes = whole_of(seconds / 60);
+        buf_printf(b, "%lluh %02llum", (unsigned long long)(minutes / 60),
+                   (unsigned long long)(minutes % 60));
+    } else if (seconds >= 59.95) {
+        uint64_t whole = whole_of(seconds);
+        buf_printf(b, "%llum %02llus", (unsigned long long)(whole / 60),
+                   (unsigned long long)(whole % 60));
+    } else if (seconds >= 0.9995) {
+        buf_three_digits(b, seconds);
+        buf_puts(b, " s");
+    } else if (seconds >= 0.0009995) {
+        buf_three_digits(b, seconds * 1e3);
+        buf_puts(b, " ms");
+    } else if (seconds > 0) {
+        buf_three_digits(b, seconds * 1e6);
+        buf_puts(b, " µs");
+    } else {
+        buf_puts(b, "0 s");
+    }
 }
 
 void buf_utc(struct buf *b, uint64_t real_ns)

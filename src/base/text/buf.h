@@ -7,12 +7,26 @@
 
 /* ==== Buf ===================================================================================== */
 
+/* How buf_bytes writes a size. */
+enum byte_units {
+    BYTES_BINARY,  /* 1.50 MiB */
+    BYTES_DECIMAL, /* 1.57 MB: powers of 1000 */
+    BYTES_PLAIN,   /* 1572864 B */
+};
+
 struct buf {
     char *data;
     size_t length;
     size_t capacity;
     bool failed;
+    enum byte_units units;
 };
+
+/* An empty buffer with the units of another. */
+static inline struct buf buf_like(const struct buf *b)
+{
+    return (struct buf){.units = b->units};
+}
 
 void buf_done(struct buf *b);
 
@@ -23,6 +37,10 @@ bool buf_failed(const struct buf *b);
 /* The text as a string, which the caller frees; NULL when an allocation has failed. The buffer is
  * empty afterwards. */
 char *buf_take(struct buf *b);
+
+/* Writes the text to another place, cut to its size and terminated; returns the full length, as
+ * snprintf does. A place of no size may be NULL. */
+size_t buf_copy_out(const struct buf *b, char *place, size_t size);
 
 /* Room to write at least that many bytes after the text; there are *ret_room. Add what was written
  * to the length. NULL without memory. */
@@ -62,6 +80,9 @@ void buf_double_fixed(struct buf *b, double value, unsigned decimals);
 
 /* A size with three digits that count, for people: 412 B, 1.21 GiB */
 void buf_bytes(struct buf *b, double bytes);
+
+/* A time with three digits that count, for people: 12.5 ms, 4m 31s, 2d 03h */
+void buf_duration(struct buf *b, double seconds);
 
 /* 2026-11-15T09:30:00.123Z */
 void buf_utc(struct buf *b, uint64_t real_ns);

@@ -256,12 +256,12 @@ int gzip_open(struct gzip **ret, struct toll_error *e)
     struct gzip g;
     void *library = dynlib_open("libz.so.1", why, sizeof why);
     if (!library)
-        return err_set(e, -EOPNOTSUPP, "gzip needs zlib, which cannot be loaded: %s", why);
+        return err_set(e, -EOPNOTSUPP, "cannot load zlib: %s (needed for gzip)", why);
     if (dynlib_find(library, functions, ARRAY_LEN(functions), &g) != ARRAY_LEN(functions))
-        return err_set(e, -EOPNOTSUPP, "gzip needs another version of zlib");
+        return err_set(e, -EOPNOTSUPP, "cannot use zlib: functions needed for gzip are missing");
     struct gzip *own = malloc(sizeof *own);
     if (!own)
-        return err_set(e, -ENOMEM, "no memory for gzip");
+        return err_set(e, -ENOMEM, "cannot prepare gzip: out of memory");
     *own = g;
     *ret = own;
     return 0;
@@ -298,7 +298,7 @@ int gzip_pack(struct gzip *g, const char *data, size_t length, struct buf *ret)
 
 int gzip_open(struct gzip **ret, struct toll_error *e)
 {
-    return err_set(e, -EOPNOTSUPP, "this toll was built without zlib, it has no gzip");
+    return err_set(e, -EOPNOTSUPP, "gzip is not available: toll was built without zlib");
 }
 
 void gzip_close(struct gzip *g)

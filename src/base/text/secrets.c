@@ -685,6 +685,17 @@ static const char *word_end(const char *at, const char *end, const char **unclos
     return at < end ? at : end;
 }
 
+/* Whether a word is all in one pair of quotes, in which others may be escaped. */
+static bool is_one_quote(const char *word, size_t length)
+{
+    size_t at = 1;
+    if (length < 2 || !is_quote(*word))
+        return false;
+    while (at < length && word[at] != *word)
+        at += word[at] == '\\' && *word != '\'' ? 2 : 1;
+    return at == length - 1;
+}
+
 static void mask_words(struct buf *b, const char *text, size_t length, unsigned depth)
 {
     enum { DEEPEST = 4 };
@@ -708,9 +719,7 @@ static void mask_words(struct buf *b, const char *text, size_t length, unsigned 
         if (bytes && word[bytes - 1] == '\\') /* they are escaped, and part of the word */
             bytes = (size_t)(at - word);
         size_t signs = (size_t)(at - word) - bytes;
-        bool is_quoted = bytes > 1 && is_quote(*word) && word[bytes - 1] == *word &&
-                         !memchr(word + 1, *word, bytes - 2);
-        if (is_quoted && w.pending == NOTHING && depth < DEEPEST) {
+        if (is_one_quote(word, bytes) && w.pending == NOTHING && depth < DEEPEST) {
             buf_putc(b, *word);
             mask_words(b, word + 1, bytes - 2, depth + 1);
             buf_putc(b, *word);

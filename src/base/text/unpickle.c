@@ -810,7 +810,7 @@ static bool unpickle_has_good_names(const struct buf *json)
 int pickle_to_json(struct buf *ret, const char *pickle, size_t length, struct toll_error *e)
 {
     if (!pickle_is_one(pickle, length) || length > BYTES_AT_MOST)
-        return err_set(e, -EBADMSG, "it is not a pickle, or larger than 64 MiB");
+        return err_set(e, -EBADMSG, "not a pickle, or larger than 64 MiB");
     struct machine m = {
         .start = (const unsigned char *)pickle,
         .at = (const unsigned char *)pickle,
@@ -822,13 +822,13 @@ int pickle_to_json(struct buf *ret, const char *pickle, size_t length, struct to
     bool good = all && unpickle_write_value(&w, all);
     int r = 0;
     if (m.no_memory || buf_failed(ret))
-        r = err_set(e, -ENOMEM, "no memory");
+        r = err_set(e, -ENOMEM, "out of memory");
     else if (!good && w.name.at && !w.is_damaged)
-        r = err_set(e, -EOPNOTSUPP, "the pickle holds %.*s.%.*s, which is not data that toll reads",
+        r = err_set(e, -EOPNOTSUPP, "unsupported object %.*s.%.*s in the pickle",
                     (int)min_u64((uint64_t)(w.module.end - w.module.at), 100), w.module.at,
                     (int)min_u64((uint64_t)(w.name.end - w.name.at), 100), w.name.at);
     else if (!good || !unpickle_has_good_names(ret))
-        r = err_set(e, -EBADMSG, "the pickle is damaged, or holds more than data");
+        r = err_set(e, -EBADMSG, "damaged pickle, or one that holds more than data");
     machine_done(&m);
     return r;
 }

@@ -31,7 +31,7 @@ enum { EXIT_WRONG = 1 };
 /* What gpu-tracker says on stderr, as its users know it. */
 
 /* What it quotes may be anything. */
-static void gpu_tracker_errors_tell(const char *kind, const char *sentence)
+static void gpu_tracker_errors_print(const char *kind, const char *sentence)
 {
     char shown[1024];
     snprintf(shown, sizeof shown, "%s", sentence);
@@ -43,26 +43,26 @@ static void gpu_tracker_errors_tell(const char *kind, const char *sentence)
 /* As Python's logging prints it. */
 static int gpu_tracker_say(const char *sentence)
 {
-    gpu_tracker_errors_tell("ERROR:root:", sentence);
+    gpu_tracker_errors_print("ERROR:root:", sentence);
     return EXIT_WRONG;
 }
 
 /* For notes. */
 static void gpu_tracker_warn(void *arg, const char *sentence)
 {
-    gpu_tracker_errors_tell("WARNING:root:", sentence);
+    gpu_tracker_errors_print("WARNING:root:", sentence);
 }
 
 /* As Python prints an uncaught exception. */
 static int gpu_tracker_raise(const struct toll_error *e)
 {
-    gpu_tracker_errors_tell(e->code == -EEXIST    ? "FileExistsError: "
-                            : e->code == -ENOENT  ? "FileNotFoundError: "
-                            : e->code == -EACCES  ? "PermissionError: "
-                            : e->code == -EINVAL  ? "ValueError: "
-                            : e->code == -EBADMSG ? "ValueError: "
-                                                  : "OSError: ",
-                            e->message);
+    gpu_tracker_errors_print(e->code == -EEXIST    ? "FileExistsError: "
+                             : e->code == -ENOENT  ? "FileNotFoundError: "
+                             : e->code == -EACCES  ? "PermissionError: "
+                             : e->code == -EINVAL  ? "ValueError: "
+                             : e->code == -EBADMSG ? "ValueError: "
+                                                   : "OSError: ",
+                             e->message);
     return EXIT_WRONG;
 }
 
@@ -77,16 +77,16 @@ static void add_uuids(struct buf *b, const char *there)
         buf_puts(b, there);
 }
 
-/* "there is no GPU 'x'; there are: …", as that tool says it. */
+/* "no GPU 'x'; available: …", as that tool says it. */
 static int unknown_gpu(const struct toll_error *e)
 {
     struct toll_error said;
     struct buf uuids = {0};
     const char *name = strchr(e->message, '\''), *end = name ? strchr(name + 1, '\'') : NULL;
-    const char *there = strstr(e->message, "there are: ");
+    const char *there = strstr(e->message, "available: ");
     if (!end || !there)
         return gpu_tracker_raise(e);
-    add_uuids(&uuids, there + strlen("there are: "));
+    add_uuids(&uuids, there + strlen("available: "));
     err_set(&said, -EINVAL, "GPU UUID of %.*s is not valid. Available UUIDs are: %s",
             (int)(end - name - 1), name + 1, uuids.data ? uuids.data : "?");
     buf_done(&uuids);
@@ -163,7 +163,7 @@ static int points_path(struct buf *ret, const char *target, struct toll_error *e
     }
     if (target)
         buf_puts(ret, target);
-    return buf_failed(ret) ? err_set(e, -ENOMEM, "no memory") : 0;
+    return buf_failed(ret) ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
 /* Another process may have made the file since the check; rows that cannot be stored stay beside
@@ -174,7 +174,7 @@ static int points_store(const struct gpu_tracker *g, const char *written, struct
     if (strcmp(written, target) == 0)
         return 0;
     int r = !g->overwrite && access(target, F_OK) == 0
-                ? err_set(e, -EEXIST, "File %s was made by somebody else meanwhile", target)
+                ? err_set(e, -EEXIST, "File %s was made by another process meanwhile", target)
                 : toll_phases_store(written, target, e);
     if (r == 0) {
         unlink(written);
@@ -208,7 +208,7 @@ static int open_session(struct session *s, const struct gpu_tracker *g, const ch
     *o = (struct toll_options){
         .size = sizeof *o,
         .system = true,
-        .memory = TOLL_MEMORY_PSS, /* its results tell private from shared memory */
+        .memory = TOLL_MEMORY_PSS, /* its results separate private from shared memory */
         .gpus = "all",
     };
     s->settings.summary = SUMMARY_NONE;
@@ -260,7 +260,7 @@ static int print_results(struct session *s, const struct gpu_tracker *g, const c
         r = phase_deliver(text, g->format, g->output, &e);
     }
     if (r < 0)
-        gpu_tracker_raise(&e); /* the command has its own status to tell */
+        gpu_tracker_raise(&e); /* the command has its own exit status */
     signals_end_waiting(NULL);
     return outcome->status;
 }
@@ -297,7 +297,7 @@ static int gpu_tracker_command_execute(const struct gpu_tracker *g)
 {
     CLEANUP_FREE char **command = NULL;
     struct toll_error e = {0};
-    const char *why = "no memory";
+    const char *why = "out of memory";
     if (shell_words(g->execute, &command, &why) < 0) {
         err_set(&e, -EINVAL, "%s", why);
         return gpu_tracker_raise(&e);
@@ -308,7 +308,7 @@ static int gpu_tracker_command_execute(const struct gpu_tracker *g)
         return gpu_tracker_raise(&e);
     struct buf layout = {0};
     add_layout(&layout, g);
-    int status = buf_failed(&layout) ? gpu_tracker_say("no memory")
+    int status = buf_failed(&layout) ? gpu_tracker_say("out of memory")
                                      : run_it(g, command, layout.data);
     buf_done(&layout);
     return status;
@@ -357,7 +357,7 @@ static int do_task(const struct gpu_tracker *g)
 /* What is wrong with the words, and those there are. */
 static int gpu_tracker_command_usage(const struct toll_error *e)
 {
-    gpu_tracker_errors_tell("", e->message);
+    gpu_tracker_errors_print("", e->message);
     struct buf b = {0};
     gpu_tracker_usage(&b);
     fputs(b.data ? b.data : "", stderr);

@@ -37,15 +37,15 @@ struct tracker_option {
 /* clang-format off */
 static const struct tracker_option tracker_options[] = {
     {"execute",      'e', "<command>",        TASK_EXECUTE, AT(execute), NULL, IS_TEXT,
-     "what to run: a command and its arguments, between quotes; they are split as a shell does", NULL},
+     "the command to run, with its arguments, in quotes; split as a shell splits words", NULL},
     {"output",       'o', "<output>",         TASK_EXECUTE | FILES, AT(output), NULL, IS_TEXT,
-     "a file for the results, which go to stdout otherwise", NULL},
+     "write the results to a file (default: stdout)", NULL},
     {"format",       'f', "<format>",         TASK_EXECUTE | FILES, AT(format), NULL, IS_TEXT,
-     "of the results: text, json or pickle; text when it is not given", "text json pickle"},
+     "format of the results: text, json or pickle (default: text)", "text json pickle"},
     {"tconfig",      0,   "<config-file>",    TASK_EXECUTE, AT(config), NULL, IS_TEXT,
-     "a JSON file with what the options below say, by the names that the Python class has for it; the command line wins", NULL},
+     "read the options below from a JSON file, by their names in the Python class; the command line overrides it", NULL},
     {"st",           0,   "<sleep-time>",     TASK_EXECUTE, AT(sleep_time), "sleep_time", IS_NUMBER,
-     "seconds between two samples", NULL},
+     "seconds between samples (default: 1 with --tf, otherwise adaptive)", NULL},
     {"ru",           0,   "<ram-unit>",       TASK_EXECUTE, AT(ram_unit), "ram_unit", IS_TEXT,
      "bytes, kilobytes, megabytes, gigabytes or terabytes", SIZES},
     {"gru",          0,   "<gpu-ram-unit>",   TASK_EXECUTE, AT(gpu_ram_unit), "gpu_ram_unit", IS_TEXT,
@@ -53,27 +53,27 @@ static const struct tracker_option tracker_options[] = {
     {"tu",           0,   "<time-unit>",      TASK_EXECUTE, AT(time_unit), "time_unit", IS_TEXT,
      "seconds, minutes, hours or days", "seconds minutes hours days"},
     {"nec",          0,   "<num-cores>",      TASK_EXECUTE, AT(cores), "n_expected_cores", IS_NUMBER,
-     "how many cores the command should use; all of the machine when it is not given", NULL},
+     "number of cores that the command is expected to use (default: all)", NULL},
     {"guuids",       0,   "<gpu-uuids>",      TASK_EXECUTE, AT(gpu_uuids), "gpu_uuids", IS_WORDS,
-     "the GPUs whose utilisation counts, by their UUIDs with commas between; all when it is not given", NULL},
+     "comma-separated UUIDs of the GPUs whose utilisation counts (default: all)", NULL},
     {"disable-logs", 0,   NULL,               TASK_EXECUTE, AT(disable_logs), "disable_logs", IS_SWITCH,
-     "no warnings", NULL},
+     "print no warnings", NULL},
     {"gb",           0,   "<gpu-brand>",      TASK_EXECUTE, AT(gpu_brand), "gpu_brand", IS_TEXT,
-     "nvidia or amd; GPUs of every brand that is there are measured", "nvidia amd"},
+     "nvidia or amd (default: GPUs of every brand)", "nvidia amd"},
     {"tf",           0,   "<tracking-file>",  TASK_EXECUTE | TASK_ANALYZE, AT(tracking_file), "tracking_file", IS_TEXT,
-     "a file for the figures of every sample, .csv or .sqlite; analyze reads it", NULL},
+     "file with the figures of every sample, .csv or .sqlite, which analyze reads", NULL},
     {"overwrite",    0,   NULL,               TASK_EXECUTE, AT(overwrite), "overwrite", IS_SWITCH,
-     "write the tracking file also where there is one", NULL},
+     "overwrite an existing tracking file", NULL},
     {"stf",          0,   "<sub-track-file>", TASK_COMBINE | TASK_ANALYZE, AT(sub_tracking_file), NULL, IS_TEXT,
-     "the file with the calls of code blocks, .csv or .sqlite, with the columns process_id, code_block_name, position (0 where a call starts, 1 where it stops) and timestamp", NULL},
+     "file with the calls of code blocks, .csv or .sqlite, with the columns process_id, code_block_name, position (0: start, 1: stop) and timestamp", NULL},
     {NULL,           'p', "<file-path>",      TASK_COMBINE, AT(paths), NULL, IS_TEXT,
-     "a sub-tracking file to combine with others; one alone is a directory of them", NULL},
+     "sub-tracking file to combine, or one directory with such files", NULL},
     {"cconfig",      0,   "<config-file>",    TASK_COMPARE, AT(config), NULL, IS_TEXT,
-     "a JSON file with file_path_map and statistic, in the place of -m and --stat; the command line adds to it, and wins", NULL},
+     "read file_path_map and statistic from a JSON file; -m adds to it, --stat overrides it", NULL},
     {NULL,           'm', "<name>=<file-path>", TASK_COMPARE, AT(sessions), NULL, IS_TEXT,
-     "a name for a tracking session, and what sub-track analyze wrote of it as json or pickle", NULL},
+     "name of a tracking session, and its json or pickle file from sub-track analyze", NULL},
     {"stat",         0,   "<statistic>",      TASK_COMPARE, AT(statistic), NULL, IS_TEXT,
-     "what is compared: min, max, mean or std; mean when it is not given", "min max mean std"},
+     "statistic to compare: min, max, mean or std (default: mean)", "min max mean std"},
     /* In the file alone; the first two are of processes of the original that there are none of here. */
     {NULL,           0,   NULL,               0, 0, "n_join_attempts", IS_IGNORED, NULL, NULL},
     {NULL,           0,   NULL,               0, 0, "join_timeout", IS_IGNORED, NULL, NULL},
@@ -118,10 +118,10 @@ static int wrong_option(int c, char *const *argv, struct toll_error *e)
     bool is_letter = optopt > 0 && optopt < BEYOND && optopt != 'h' && optopt != 'v';
     const char *word = is_letter ? letter : argv[optind - 1];
     if (c == ':')
-        return err_set(e, -EINVAL, "%s takes a value", word);
+        return err_set(e, -EINVAL, "%s: value missing", word);
     return err_set(e, -EINVAL,
-                   !is_letter && strchr(word, '=') && optopt ? "%s: it takes no value"
-                                                             : "there is no option %s",
+                   !is_letter && strchr(word, '=') && optopt ? "%s: no value expected"
+                                                             : "unknown option '%s'",
                    word);
 }
 
@@ -149,7 +149,7 @@ static int gpu_tracker_options_read_options(struct gpu_tracker *g, int argc, cha
         else if (!o)
             return wrong_option(c, argv, e);
         if (o && gpu_tracker_options_take(g, o, optarg) < 0)
-            return err_set(e, -ENOMEM, "no memory");
+            return err_set(e, -ENOMEM, "out of memory");
         if (o)
             *ret_tasks &= o->tasks;
     }
@@ -221,7 +221,7 @@ static int read_keyword(struct gpu_tracker *g, struct json_in *j, struct scan ke
         if (o->kind == IS_IGNORED)
             json_in_skip(j);
         else if (!gpu_tracker_config_read_value(g, j, o))
-            return err_set(e, -EINVAL, "%s: the value of \"%s\" is of the wrong type", g->config,
+            return err_set(e, -EINVAL, "%s: the value of \"%s\" has the wrong type", g->config,
                            name);
         return 0;
     }
@@ -260,14 +260,13 @@ static int read_comparison(struct gpu_tracker *g, struct json_in *j, struct scan
     if (json_in_is(&key, "statistic"))
         return gpu_tracker_config_read_value(g, j, &statistic)
                    ? 0
-                   : err_set(e, -EINVAL, "%s: the statistic is no text", g->config);
+                   : err_set(e, -EINVAL, "%s: the statistic is not a string", g->config);
     if (json_in_is(&key, "file_path_map"))
         return gpu_tracker_config_read_sessions(g, j) == 0
                    ? 0
                    : err_set(e, -EINVAL, "%s: file_path_map does not map names to files",
                              g->config);
-    return err_set(e, -EINVAL, "%s: there is more in it than file_path_map and statistic",
-                   g->config);
+    return err_set(e, -EINVAL, "%s: unknown key (expected file_path_map and statistic)", g->config);
 }
 
 /* The file that g->config names; the command line wins. -errno and a sentence. */
@@ -287,7 +286,7 @@ static int gpu_tracker_read_config(struct gpu_tracker *g, struct toll_error *e)
     while (r == 0 && is_object && json_in_key(&j, &key))
         r = g->task == TASK_COMPARE ? read_comparison(g, &j, key, e) : read_keyword(g, &j, key, e);
     if (r == 0 && !json_in_end(&j))
-        r = err_set(e, -EINVAL, "%s: it is no JSON file with one object in it", g->config);
+        r = err_set(e, -EINVAL, "%s: malformed JSON (expected one object)", g->config);
     json_in_done(&j);
     buf_done(&text);
     return r;
@@ -324,11 +323,11 @@ static const char *gpu_tracker_options_missing(const struct gpu_tracker *g)
 static int wrong_words(unsigned task, int count, char *const *words, struct toll_error *e)
 {
     if (task)
-        return err_set(e, -EINVAL, "these options do not go together");
+        return err_set(e, -EINVAL, "these options cannot be combined");
     if (strcmp(words[0], "sub-track") != 0)
-        return err_set(e, -EINVAL, "what '%s' is for is not known: a command is one word behind -e",
+        return err_set(e, -EINVAL, "unexpected argument '%s' (a command is one argument after -e)",
                        words[0]);
-    return err_set(e, -EINVAL, "behind sub-track comes one of combine, analyze, compare%s%s",
+    return err_set(e, -EINVAL, "sub-track: expected combine, analyze or compare%s%s",
                    count > 1 ? ", not " : "", count > 1 ? words[count == 2 ? 1 : 2] : "");
 }
 
@@ -394,12 +393,12 @@ static void gpu_tracker_help_add_line(struct buf *b, const char *left, const cha
 
 void gpu_tracker_help(struct buf *b)
 {
-    buf_puts(b, "What a command uses while it runs: RAM, GPU RAM, CPU, GPUs and time. This\n"
-                "is toll under the name of gpu-tracker; toll(1) tells more.\n\n");
+    buf_puts(b, "Measures what a command uses: RAM, GPU RAM, CPU, GPUs and time. This is toll\n"
+                "under the name of gpu-tracker; see gpu-tracker(1) and toll(1).\n\n");
     gpu_tracker_usage(b);
     buf_puts(b, "\nOptions:\n");
-    gpu_tracker_help_add_line(b, "-h --help", "this text");
-    gpu_tracker_help_add_line(b, "-v --version", "the version of toll");
+    gpu_tracker_help_add_line(b, "-h --help", "show this help");
+    gpu_tracker_help_add_line(b, "-v --version", "show the version of toll");
     for (const struct tracker_option *o = tracker_options;
          o < tracker_options + ARRAY_LEN(tracker_options); o++) {
         struct buf left = {0};
@@ -411,10 +410,10 @@ void gpu_tracker_help(struct buf *b)
             gpu_tracker_help_add_line(b, left.data, o->help);
         buf_done(&left);
     }
-    gpu_tracker_help_add_line(b, "sub-track combine", "several sub-tracking files into one");
-    gpu_tracker_help_add_line(b, "sub-track analyze", "what each code block used");
-    gpu_tracker_help_add_line(b, "sub-track compare",
-                              "what several tracking sessions used, side by side");
+    gpu_tracker_help_add_line(b, "sub-track combine",
+                              "combine several sub-tracking files into one");
+    gpu_tracker_help_add_line(b, "sub-track analyze", "show what each code block used");
+    gpu_tracker_help_add_line(b, "sub-track compare", "compare several tracking sessions");
 }
 
 /* ==== Gpu tracker completion ================================================================== */

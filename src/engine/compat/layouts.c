@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What programs are told of layouts. */
+ * What programs can learn about layouts. */
 #include "base/err.h"
 #include "base/io/file.h"
 #include "base/text/pickle.h"
@@ -41,7 +41,7 @@ static int phase_files_return(struct buf *b, char **ret, struct toll_error *e)
 {
     if (buf_failed(b) || !b->data) {
         buf_done(b);
-        return err_set(e, -ENOMEM, "no memory for the results");
+        return err_set(e, -ENOMEM, "cannot write the results: out of memory");
     }
     *ret = b->data;
     return 0;
@@ -90,7 +90,7 @@ int toll_phases_analyze(const char *points, const char *blocks, const char *form
     if (!ret)
         return err_set_no_place(e);
     int r = points ? phase_files_format(format, &as, e)
-                   : err_set(e, -EINVAL, "no tracking file is named");
+                   : err_set(e, -EINVAL, "no tracking file given");
     if (r == 0)
         r = phase_files_analyze(&a, points, blocks, e);
     if (r < 0)
@@ -106,7 +106,7 @@ int toll_pickle_to_json(const char *path, char **ret, struct toll_error *e)
     if (!ret)
         return err_set_no_place(e);
     if (!path)
-        return err_set(e, -EINVAL, "no file is named");
+        return err_set(e, -EINVAL, "no file given");
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     int r = fd < 0 ? -errno : file_reread_whole(fd, FILE_ANY_LINE, &pickle);
     if (r < 0)
@@ -124,14 +124,14 @@ int toll_pickle_to_json(const char *path, char **ret, struct toll_error *e)
 int toll_phases_combine(const char *destination, const char *const *files, struct toll_error *e)
 {
     if (!destination || !files || !files[0])
-        return err_set(e, -EINVAL, "no sub-tracking files are named");
+        return err_set(e, -EINVAL, "no sub-tracking files given");
     return combine_blocks(destination, files, e);
 }
 
 int toll_phases_store(const char *points, const char *destination, struct toll_error *e)
 {
     if (!points || !destination)
-        return err_set(e, -EINVAL, "no tracking file is named");
+        return err_set(e, -EINVAL, "no tracking file given");
     return points_to_sqlite(points, destination, e);
 }
 
@@ -158,14 +158,16 @@ static int phase_files_read_session(struct sessions *s, const char *text, struct
 {
     const char *sign = strchr(text, '=');
     if (!sign || sign == text || !sign[1])
-        return err_set(e, -EINVAL, "'%s' is not of the form NAME=FILE", text);
+        return err_set(e, -EINVAL, "invalid tracking session '%s' (expected NAME=FILE)", text);
     char *name = strndup(text, (size_t)(sign - text));
     if (!name)
-        return err_set(e, -ENOMEM, "no memory for the results");
+        return err_set(e, -ENOMEM, "cannot write the results: out of memory");
     for (size_t i = 0; i < s->count; i++)
         if (strcmp(s->names[i], name) == 0) {
             free(name);
-            return err_set(e, -EINVAL, "two tracking sessions are named \"%s\"", s->names[i]);
+            return err_set(e, -EINVAL,
+                           "tracking session '%s' is given twice (names must be unique)",
+                           s->names[i]);
         }
     const char *path = sign + 1;
     int r = phase_files_have_points(path) ? phase_files_analyze(&s->list[s->count], path, NULL, e)
@@ -185,10 +187,11 @@ static int phase_files_read_sessions(struct sessions *s, const char *const *text
     while (texts && texts[count])
         count++;
     if (!count)
-        return err_set(e, -EINVAL, "no tracking sessions are named; each is NAME=FILE");
+        return err_set(e, -EINVAL, "no tracking sessions given (expected NAME=FILE)");
     s->names = calloc(count, sizeof *s->names);
     s->list = calloc(count, sizeof *s->list);
-    int r = s->names && s->list ? 0 : err_set(e, -ENOMEM, "no memory for the results");
+    int r = s->names && s->list ? 0
+                                : err_set(e, -ENOMEM, "cannot write the results: out of memory");
     for (size_t i = 0; i < count && r == 0; i++)
         r = phase_files_read_session(s, texts[i], e);
     return r;
@@ -237,7 +240,7 @@ struct toll_translator {
     struct layout_choice choice;
     struct translation translation;
     bool is_open;                   /* the table is known */
-    double facts[LAYOUT_FACTS];     /* that were told; NAN: not */
+    double facts[LAYOUT_FACTS];     /* that were set; NAN: not */
     struct buf *names;              /* owned, of the columns */
     struct buf text;                /* the last that was asked for … */
     const struct frame_copy *frame; /* borrowed while it is read */
@@ -249,9 +252,9 @@ int toll_translator_new(struct toll_translator **ret, const char *layout, struct
     if (!ret)
         return err_set_no_place(e);
     if (!tr)
-        return err_set(e, -ENOMEM, "no memory for a dialect");
+        return err_set(e, -ENOMEM, "cannot open the layout: out of memory");
     int r = layout ? layout_choice_parse(&tr->choice, layout, e)
-                   : err_set(e, -EINVAL, "no dialect is named");
+                   : err_set(e, -EINVAL, "no layout given");
     for (unsigned f = 0; f < LAYOUT_FACTS; f++)
         tr->facts[f] = (double)NAN;
     tr->facts[FACT_OWN_PID] = (double)getpid();
@@ -279,7 +282,7 @@ void toll_translator_free(struct toll_translator *tr)
     free(tr);
 }
 
-int toll_translator_tell(struct toll_translator *tr, const char *fact, double value)
+int toll_translator_set_fact(struct toll_translator *tr, const char *fact, double value)
 {
     for (unsigned f = 0; tr && fact && f < LAYOUT_FACTS; f++)
         if (strcmp(layout_fact_names[f], fact) == 0) {

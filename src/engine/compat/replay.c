@@ -314,15 +314,15 @@ int replay_step(struct toll_tracker *t)
         replay->line++;
         int r = replay_line_take(t, line);
         if (r < 0)
-            tracked_note(&t->tracked, "line %u of the script cannot be used (%s): %.*s",
-                         replay->line, r == -EBADMSG ? "not as expected" : strerror(-r),
+            tracked_note(&t->tracked, "script: line %u: %s: '%.*s'", replay->line,
+                         r == -EBADMSG ? "unexpected text" : strerror(-r),
                          (int)min_u64((uint64_t)(line.end - line.at), REPLAY_NAME_BYTES), line.at);
         if (r != 0)
             return r;
     }
     if (!t->tracked.whole || t->tracked.whole->ledger.started)
         return 0;
-    tracked_note(&t->tracked, "no process of the recorded run could be read");
+    tracked_note(&t->tracked, "cannot read any process of the recorded run");
     return -EBADMSG;
 }
 
@@ -350,32 +350,31 @@ int replay_open(struct toll_tracker *t, const char *directory, struct toll_error
 {
     struct replay *r = calloc(1, sizeof *r);
     if (!r)
-        return err_set(e, -ENOMEM, "no memory for a replay");
+        return err_set(e, -ENOMEM, "cannot replay: out of memory");
     t->replay = r;
     t->tracked.is_recorded = true;
     r->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (r->directory < 0)
-        return err_set(e, -errno, "cannot open the recorded run '%s': %s", directory,
-                       strerror(errno));
+        return err_set(e, -errno, "cannot open recorded run '%s': %s", directory, strerror(errno));
     r->text = malloc(SCRIPT_BYTES);
     ssize_t n = r->text ? file_read_at(r->directory, "script", r->text, SCRIPT_BYTES) : -ENOMEM;
     if (n < 0)
         return err_set(e, (int)n, "cannot read '%s/script': %s", directory, strerror((int)-n));
     if (n == SCRIPT_BYTES)
-        return err_set(e, -EFBIG, "'%s/script' is too long", directory);
+        return err_set(e, -EFBIG, "'%s/script' is too large", directory);
     r->rest = scan_text(r->text, (size_t)n);
     r->clock.mono_ns = NS_PER_SECOND;
     t->tracked.scripted = &r->clock;
     t->tracked.start_ns = r->clock.mono_ns;
     if (read_head(t) < 0)
-        return err_set(e, -EBADMSG, "'%s/script' must name the main process and have a tick",
+        return err_set(e, -EBADMSG, "invalid '%s/script' (expected a main process and a tick)",
                        directory);
     if (t->tracked.launched.pid > 0 && targets_set_launched(&t->tracked, &t->summary) < 0)
-        return err_set(e, -ENOMEM, "no memory for a replay");
+        return err_set(e, -ENOMEM, "cannot replay: out of memory");
     if (t->tracked.launched.pid > 0)
         targets_add_roots(&t->tracked);
     else if (t->tracked.target_count && t->tracked.root.proc < 0)
-        return err_set(e, -EBADMSG, "'%s/script' has targets and does not say 'attach'", directory);
+        return err_set(e, -EBADMSG, "invalid '%s/script': targets without 'attach'", directory);
     return t->tracked.launched.pid > 0 || !t->tracked.target_count ? 0 : attach(t, e);
 }
 

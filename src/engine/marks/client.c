@@ -74,7 +74,7 @@ static int mark_client_deliver(const char *path, const struct buf *text, bool ma
     return r;
 }
 
-static bool tells_absence(int r)
+static bool mark_is_not_received(int r)
 {
     return r == -ENOENT || r == -ECONNREFUSED || r == -EACCES || r == -EPERM || r == -ENOTDIR ||
            r == -EPROTOTYPE || r == -ENOTSOCK || r == -ELOOP || r == -ENAMETOOLONG;
@@ -94,7 +94,7 @@ int mark_client_send(struct buf *text)
     if (r == -EAGAIN || r == -ENOBUFS || r == -ENOMEM || r == -EMFILE || r == -ENFILE)
         add_lost(before + 1);
     errno = saved_errno;
-    return r == 0 ? 0 : tells_absence(r) ? 1 : r == -ENOBUFS ? -EAGAIN : r;
+    return r == 0 ? 0 : mark_is_not_received(r) ? 1 : r == -ENOBUFS ? -EAGAIN : r;
 }
 
 /* ==== Marks =================================================================================== */

@@ -37,9 +37,8 @@ static int check_runs(const char *path, struct toll_error *e)
         return 1;
     return err_set(
         e, -EINVAL,
-        "there are %zu runs in '%s'; 'toll export --run N %s -o FILE.jsonl' takes one of "
-        "them out",
-        runs, path, path);
+        "'%s' has %zu runs (expected one; extract it with: toll export --run N %s -o FILE.jsonl)",
+        path, runs, path);
 }
 
 static int phase_record_make_directory(struct phase_record *p, struct toll_error *e)
@@ -50,13 +49,13 @@ static int phase_record_make_directory(struct phase_record *p, struct toll_error
     if (buf_failed(&name) || !mkdtemp(name.data)) {
         int r = buf_failed(&name) ? -ENOMEM : -errno;
         buf_done(&name);
-        return err_set(e, r, "cannot make a directory for what the record has: %s", strerror(-r));
+        return err_set(e, r, "cannot create a temporary directory: %s", strerror(-r));
     }
     p->directory = name.data;
     buf_printf(&p->points, "%s/points.csv", p->directory);
     buf_printf(&p->blocks, "%s/run.sub-tracking.csv", p->directory);
     return buf_failed(&p->points) || buf_failed(&p->blocks)
-               ? err_set(e, -ENOMEM, "no memory for the results")
+               ? err_set(e, -ENOMEM, "cannot write the results: out of memory")
                : 0;
 }
 
@@ -200,7 +199,7 @@ void mark_socket_close(struct mark_socket *s)
     close_p(&s->fd);
 }
 
-int mark_socket_tell(const struct mark_socket *s, struct environment *e)
+int mark_socket_export(const struct mark_socket *s, struct environment *e)
 {
     char variable[sizeof MARK_SOCKET_VARIABLE "=" + sizeof s->address.sun_path];
     snprintf(variable, sizeof variable, MARK_SOCKET_VARIABLE "=%s", s->address.sun_path);
@@ -306,7 +305,7 @@ void mark_queue_close(struct mark_queue *q)
 /* How many marks one step takes, so that a flood does not keep samples from being taken. */
 enum { AT_A_STEP = 256, AT_THE_END = 8192 };
 
-/* Nobody has lost more than that: what tells more is not believed. */
+/* More than that cannot have been lost: a larger count is not believed. */
 #define LOST_AT_MOST UINT64_C(1000000000)
 
 /* Looks for marks: so much CPU time at once, and this share of a core in the long run. When all is
@@ -361,7 +360,7 @@ static void marks_send(struct marks *m, enum mark_kind kind, const struct mark_t
                        const struct phase *phase, uint64_t at_ns)
 {
     uint64_t start_ns = m->tracked->start_ns;
-    struct told_mark mark = {
+    struct run_mark mark = {
         .kind = kind,
         .name = phase ? phase->name : text->name,
         .pid = phase ? phase->pid : text->pid,
@@ -390,8 +389,7 @@ static void close_phase(struct marks *m, struct phase *p)
         .widened = phase_is_widened(p),
     };
     if (!mark_totals_phase(m->totals, &over))
-        tracked_note(m->tracked,
-                     "there are more than %d names of phases: further ones are only in the record",
+        tracked_note(m->tracked, "more than %d names of phases; the others are only in the record",
                      MARK_NAMES_AT_MOST);
     marks_send(m, MARK_PHASE_END, NULL, p, p->end_ns);
     phase_free(p);
@@ -405,13 +403,13 @@ static void begin_phase(struct marks *m, const struct mark_text *text, uint64_t 
     const struct scan *attributes = &text->attributes;
     int r = phases_begin(&m->phases, text->name, text->pid, at_ns, &p);
     if (r == -ENOSPC)
-        tracked_note(m->tracked, "there are more than %d phases at once: further ones are left out",
+        tracked_note(m->tracked, "more than %d phases at once; the others are ignored",
                      PHASES_AT_MOST);
     if (r < 0)
         m->totals->left_out++;
     if (r != 0)
         return;
-    p->told_for = text->sender && text->sender != text->pid;
+    p->is_reported_for = text->sender && text->sender != text->pid;
     if (attributes->at < attributes->end)
         p->attributes = scan_copy(*attributes);
     if (m->frame->tick && m->frame->mono_ns >= at_ns)
@@ -437,13 +435,12 @@ static void end_phase(struct marks *m, const struct mark_text *text, uint64_t at
     const struct phase_owner owner = {has_left, m->tracked};
     /* A shell becomes the command that is its last word: a `toll mark` that is the shell itself
      * ends the phase for its parent. */
-    bool is_shell = phases_was_told_for(&m->phases, text->name, text->sender);
+    bool is_shell = phases_was_begun_for(&m->phases, text->name, text->sender);
     int r = phases_end(&m->phases, text->name, is_shell ? text->sender : text->pid, at_ns, &owner,
                        &p);
     if (r == -ENOENT) {
         m->totals->unmatched++;
-        tracked_note(m->tracked, "the end of a phase was told that had not begun: '%s'",
-                     text->name);
+        tracked_note(m->tracked, "phase '%s' ended without a begin", text->name);
     }
     if (r == 0)
         close_phase(m, p);
@@ -463,8 +460,7 @@ void marks_apply_one(struct marks *m, const struct mark_text *text, uint64_t at_
         if (!mark_totals_gauge(m->totals, text->name, text->value,
                                left_u64(at_ns, m->tracked->start_ns)))
             tracked_note(m->tracked,
-                         "there are more than %d names of gauges: further ones are only in the "
-                         "record",
+                         "more than %d names of gauges; the others are only in the record",
                          MARK_NAMES_AT_MOST);
         marks_send(m, MARK_GAUGE, text, NULL, at_ns);
         break;
@@ -639,8 +635,7 @@ static void marks_receive_all(struct marks *m, size_t at_most)
 bool marks_collect(struct marks *m)
 {
     if (m->failure < 0) {
-        tracked_note(m->tracked, "there is no socket for the marks of the command: %s",
-                     strerror(-m->failure));
+        tracked_note(m->tracked, "cannot create the socket for marks: %s", strerror(-m->failure));
         m->failure = 0;
     }
     marks_receive_all(m, AT_A_STEP);

@@ -49,7 +49,7 @@ void mark_queue_close(struct mark_queue *q);
 
 /* Where the marks of a command arrive: a socket in a directory that only the user can enter. */
 
-/* The variable that tells a command where to send its marks. */
+/* The variable with the address to which a command sends its marks. */
 #define MARK_SOCKET_VARIABLE "TOLL_SOCKET"
 
 struct mark_socket {
@@ -67,7 +67,7 @@ int mark_socket_open(struct mark_socket *s);
 void mark_socket_close(struct mark_socket *s);
 
 /* The variable, for a command. 0 or -ENOMEM. */
-int mark_socket_tell(const struct mark_socket *s, struct environment *e);
+int mark_socket_export(const struct mark_socket *s, struct environment *e);
 
 /* One mark: its length and whose it is. -EAGAIN when there is none; -EPERM for one of another user,
  * -EMSGSIZE for one that is too long. */
@@ -147,6 +147,6 @@ void phase_record_close(struct phase_record *p);
 /* Whether there may be somebody who listens; costs nothing. */
 bool mark_client_has_listener(void);
 
-/* Adds what is told about the mark, and sends it: 0; 1 when nobody listens; -EAGAIN when the
- * listener does not keep up, who is told with the next one; -errno. */
+/* Adds what is known about the mark, and sends it: 0; 1 when no tracker listens; -EAGAIN when the
+ * listener does not keep up, which the next mark reports; -errno. */
 int mark_client_send(struct buf *text);

@@ -49,7 +49,7 @@ static struct cgroup *cgroups_find(const struct cgroups *s, const struct cgroup 
 }
 
 /* Counters count from the moment at which the cgroup is met. The kernel's peak does not: what it
- * was then tells whether a later one is of this run. */
+ * was then shows whether a later one is of this run. */
 static void take_base(struct cgroup *c, uint64_t *ret_peak_bytes)
 {
     struct instance_list list = {0};
@@ -477,15 +477,15 @@ static bool was_oom_killed(const struct cgroups *s, const struct target *g, bool
     return grown && !n.others && !was_killed;
 }
 
-/* The limits that signals prove; the others are in the line of what was allowed. */
+/* The limits that signals prove; the others are in the line of limits. */
 static void note_limits(struct tracked *t, const struct target_summary *s)
 {
     static const struct {
         enum limit_kind kind;
         const char *unit, *what, *name;
     } kinds[] = {
-        {LIMIT_CPU_SECONDS, " s", "of CPU time", "RLIMIT_CPU"},
-        {LIMIT_FILE_BYTES, " bytes", "for a file", "RLIMIT_FSIZE"},
+        {LIMIT_CPU_SECONDS, " s", "CPU time", "RLIMIT_CPU"},
+        {LIMIT_FILE_BYTES, " bytes", "file size", "RLIMIT_FSIZE"},
     };
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         const struct limit *l = &s->limits.of[kinds[i].kind];
@@ -493,9 +493,9 @@ static void note_limits(struct tracked *t, const struct target_summary *s)
         if (!l->reached)
             continue;
         if (l->known && !l->unlimited) /* the job may have set it, and died before it was read */
-            snprintf(value, sizeof value, "of %llu%s ", (unsigned long long)l->value,
+            snprintf(value, sizeof value, " of %llu%s", (unsigned long long)l->value,
                      kinds[i].unit);
-        tracked_note(t, "the limit %s%s was reached (%s)", value, kinds[i].what, kinds[i].name);
+        tracked_note(t, "limit on %s%s reached (%s)", kinds[i].what, value, kinds[i].name);
     }
 }
 
@@ -506,7 +506,7 @@ void cgroups_finish(struct cgroups *s, bool was_killed)
     for (size_t i = 0; i < s->count; i++) {
         uint64_t grown = kills_in(&s->around[i]);
         if (grown)
-            tracked_note(t, "the kernel killed %llu process%s of cgroup %s for want of memory",
+            tracked_note(t, "the OOM killer killed %llu process%s of cgroup %s",
                          (unsigned long long)grown, grown == 1 ? "" : "es",
                          cgroup_name(s->around[i].cgroup));
     }
@@ -533,7 +533,7 @@ void cgroups_finish(struct cgroups *s, bool was_killed)
             continue;
         uint64_t hits = instance->series[cgroup_tasks_limit_events_count - cgroup_first].last.u;
         if (hits)
-            tracked_note(t, "the limit on tasks of cgroup %s was reached %llu times",
+            tracked_note(t, "limit on tasks of cgroup %s reached %llu times",
                          path_of_figures(e, "tasks_cgroup"), (unsigned long long)hits);
     }
 }

@@ -23,13 +23,13 @@ void exits_begin(struct exit_watch *w, struct tracked *t, const struct wakeup *w
 {
     int failure = w->failure;
     if (failure)
-        tracked_note(
-            t,
-            "--watch-exits: %s (see toll doctor watch-exits); children that were discarded "
-            "between two looks go unnoticed",
-            failure == -EACCES || failure == -EPERM ? "the kernel or a sandbox does not allow it"
-            : failure == -ENOMEM                    ? "too little memory may be locked"
-                                                    : strerror(-failure));
+        tracked_note(t,
+                     "--watch-exits: %s (see toll doctor watch-exits); children that are not "
+                     "waited for may be missed between samples",
+                     failure == -EACCES || failure == -EPERM
+                         ? "not permitted by the kernel or a sandbox"
+                     : failure == -ENOMEM ? "limit on locked memory too low (ulimit -l)"
+                                          : strerror(-failure));
     for (size_t i = 0; w->is_on && task_records_fd(&w->records, i) >= 0; i++)
         wakeup_watch(wakeup, task_records_fd(&w->records, i));
 }

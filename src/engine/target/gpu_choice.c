@@ -204,8 +204,8 @@ static bool gpu_is_visible(const struct gpu_choice *c, const struct gpu_device *
 static int gpu_choice_refuse(struct toll_error *e, const char *text)
 {
     return err_set(e, -EINVAL,
-                   "'%s' names no GPUs: accepted are 'all', 'none', 'visible', or numbers, names "
-                   "such as nvidia0 and UUIDs such as GPU-… with commas between",
+                   "invalid GPUs '%s' (expected 'all', 'none', 'visible', or a comma-separated "
+                   "list of numbers, names such as nvidia0 and UUIDs such as GPU-…)",
                    text);
 }
 
@@ -324,8 +324,8 @@ int gpu_choice_check(const struct gpu_choice *c, const struct gpu_device *device
             continue;
         struct buf there = {0};
         gpu_choice_list(&there, devices, count, NAME_BYTES);
-        int r = err_set(e, -EINVAL, "there is no GPU '%s'; there are: %s", name,
-                        count && there.data ? there.data : "none at all");
+        int r = err_set(e, -EINVAL, "no GPU '%s'; available: %s", name,
+                        count && there.data ? there.data : "none");
         buf_done(&there);
         return r;
     }

@@ -32,7 +32,7 @@ int gpus_take(struct gpus *g, const struct toll_options *o, struct selection *s,
     struct gpu_choice *c = &g->choice;
     int r = gpu_choice_parse(c, o->gpus, e);
     if (r < 0)
-        return r == -ENOMEM ? err_set(e, r, "no memory for the choice of GPUs") : r;
+        return r == -ENOMEM ? err_set(e, r, "cannot choose GPUs: out of memory") : r;
     if (c->kind != GPUS_NONE && o->metrics && strstr(o->metrics, "gpu"))
         c->is_asked = true;
     bool is_wanted = s->of[ENTITY_GPU] || (selection_wanted(s) & PROCESS_GPU_BITS);
@@ -55,7 +55,7 @@ int gpus_count(struct gpus *g, const char *names, struct toll_error *e)
     struct gpu_choice counted;
     int r = gpu_choice_parse(&counted, names, e);
     if (r < 0)
-        return r == -ENOMEM ? err_set(e, r, "no memory for the choice of GPUs") : r;
+        return r == -ENOMEM ? err_set(e, r, "cannot choose GPUs: out of memory") : r;
     gpu_choice_done(&g->counted);
     g->counted = counted;
     return 0;
@@ -85,7 +85,7 @@ static int gpus_check_names(struct gpus *g, const struct gpu_choice *choice, str
     if (r == 0 || are_all)
         return r;
     const struct gpu_vendor *late = gpu_readers_late(g->readers, LATE_NS, &is_beginning);
-    return late ? err_set(e, -ETIMEDOUT, "%s GPUs (%s) did not answer for %d s", late->people,
+    return late ? err_set(e, -ETIMEDOUT, "no response from %s GPUs (%s) for %d s", late->people,
                           late->means, CHECK_MS / 1000)
                 : r;
 }
@@ -113,7 +113,7 @@ int gpus_check(struct gpus *g, const struct tracked *t, struct toll_error *e)
         return r;
     gpu_readers_excuse(g->readers, &why);
     gpu_readers_say(g->readers, &why);
-    return err_set(e, -ENODEV, "there is no GPU here%s%s", *why.sentence ? ": " : "", why.sentence);
+    return err_set(e, -ENODEV, "no GPU found%s%s", *why.sentence ? ": " : "", why.sentence);
 }
 
 void gpus_hide_files(struct gpus *g)
@@ -128,7 +128,7 @@ void gpus_open(struct gpus *g, struct tracked *t, struct run *run)
         return;
     int r = gpus_start(g, &t->root);
     if (r < 0 && g->choice.is_asked)
-        tracked_note(t, "GPUs cannot be read: %s", strerror(-r));
+        tracked_note(t, "cannot read GPUs: %s", strerror(-r));
     /* Where no file shows a GPU and no vendor's library finds one, there is none. */
     run->gpus = g->readers && (gpu_readers_open_count(g->readers) != 0 || gpus_are_likely());
     gpus_ask(g, t, clock_mono(NULL));
@@ -202,18 +202,18 @@ static void gpus_note_trouble(struct gpus *g, struct tracked *t)
     if (!g->none_said && g->choice.is_asked && gpu_readers_open_count(g->readers) == 0) {
         g->none_said = true;
         gpu_readers_excuse(g->readers, &said);
-        tracked_note(t, "there is no GPU here%s%s", *said.sentence ? ": " : "", said.sentence);
+        tracked_note(t, "no GPU found%s%s", *said.sentence ? ": " : "", said.sentence);
     }
     while ((late = gpu_readers_late(g->readers, LATE_NS, &is_beginning)))
         if (is_beginning)
             tracked_note(t,
-                         "the driver of %s GPUs (%s) takes long to begin: until it does, neither "
-                         "their figures nor sums over all GPUs are known",
+                         "the driver of %s GPUs (%s) is slow to start; their figures and totals of "
+                         "all GPUs are unknown until then",
                          late->people, late->means);
         else
             tracked_note(t,
-                         "%s GPUs (%s) do not answer in time: while they do not, neither their "
-                         "figures nor sums over all GPUs are known",
+                         "%s GPUs (%s) do not respond in time; their figures and totals of all "
+                         "GPUs are unknown meanwhile",
                          late->people, late->means);
 }
 
@@ -238,9 +238,8 @@ void gpus_tick(struct gpus *g, struct tracked *t, const struct frame *f, struct 
         gpu_instances_put(&g->instances, &g->frame, t->start_ns, most_ns, list);
         if (!g->scope_said && gpu_instances_are_unclear(&g->instances, &g->frame)) {
             g->scope_said = true;
-            tracked_note(
-                t, "the processes on the GPUs cannot be told apart in this container: figures "
-                   "of GPUs are of the whole device (scope: device)");
+            tracked_note(t, "cannot distinguish the processes on GPUs in this container; GPU "
+                            "figures are of the whole device (scope: device)");
         }
     }
     gpus_note_trouble(g, t);
@@ -308,7 +307,7 @@ static void gpus_add_process(struct gpus *g, const struct tracked *t, struct mem
                     sum_u64(row_u64(own, process_gpu_memory_bytes), p->memory_bytes));
     else
         row_unknown(own, process_gpu_memory_bytes);
-    if (d->tells & GPU_TELLS_SHARE)
+    if (d->lists & GPU_LISTS_SHARE)
         gpus_add_share(own, p->has_share, p->share);
     if (p->has_busy) {
         bool from_birth = is_launched(t) || t->options->since_start ||
@@ -320,7 +319,7 @@ static void gpus_add_process(struct gpus *g, const struct tracked *t, struct mem
     }
     /* Its time is not known now, or never, where it is not counted: then the time on other devices
      * is not all of it. */
-    bool is_counted = d->tells & GPU_TELLS_BUSY && !p->is_uncounted;
+    bool is_counted = d->lists & GPU_LISTS_BUSY && !p->is_uncounted;
     bool was_known = gpu_uses_keep(&g->uses, p);
     if (!is_counted)
         m->process.denied |= BIT(process_gpu_seconds);
@@ -340,10 +339,10 @@ void gpus_members(struct gpus *g, struct tracked *t)
         if (!gpu_instances_chosen(&g->instances, i) || d->is_divided)
             continue;
         any = true;
-        all_memory &= (d->tells & GPU_TELLS_MEMORY) != 0;
-        all_share &= (d->tells & (GPU_TELLS_SHARE | GPU_TELLS_BUSY)) != 0;
-        any_busy |= (d->tells & GPU_TELLS_BUSY) != 0;
-        all_users &= d->tells != 0;
+        all_memory &= (d->lists & GPU_LISTS_MEMORY) != 0;
+        all_share &= (d->lists & (GPU_LISTS_SHARE | GPU_LISTS_BUSY)) != 0;
+        any_busy |= (d->lists & GPU_LISTS_BUSY) != 0;
+        all_users &= d->lists != 0;
     }
     bool is_clear = any && all_users && !gpu_instances_are_unclear(&g->instances, &g->frame);
     g->is_known = g->is_fresh && is_clear;

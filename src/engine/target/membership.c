@@ -107,6 +107,7 @@ void membership_done(struct tracked *t)
     if (t->discovery.loadavg >= 0)
         close(t->discovery.loadavg);
     map_done(&t->discovery.outsiders);
+    map_done(&t->discovery.judged_before);
     map_done(&t->discovery.strangers);
     members_done(&t->members);
 }
@@ -180,7 +181,8 @@ static struct member *membership_add_member(struct tracked *t, pid_t pid, uint64
 {
     struct member *m = members_add(&t->members, pid);
     if (!m) {
-        tracked_note(t, "no memory for another process: what it uses is seen when it is reaped");
+        tracked_note(t,
+                     "out of memory for another process; its usage is counted when it is reaped");
         return NULL;
     }
     process_source_init(source_of(m));
@@ -388,36 +390,93 @@ bool membership_review(struct tracked *t, struct member *m, bool thoroughly)
 
 /* ---- Looking at everybody -------------------------------------------------------------------- */
 
+/* To list all processes of a machine is expensive, and shows none that is not found anyway. */
+#define FULL_SCAN_NS (10 * NS_PER_SECOND)
+
 struct scan_request {
     struct tracked *t;
     bool by_parent; /* the kernel lists no children */
 };
 
-/* As little as possible is asked: most processes of a machine have nothing to do with the job. */
+/* What is remembered of a process that belongs to no target, as one number that is not 0: its CPU
+ * time so far, and for how many reviews that has stood still. As long as it does, the process has
+ * not called exec and has not changed its user, and no other one has taken its number. */
+enum { STILL_AT_MOST = 7, STILL_MASK = 7, RAN_MASK = ~STILL_MASK, NEVER_ZERO = 8 };
+
+/* 0: there is no such process, or it is a thread. */
+static uint32_t outsider_mark(pid_t pid, uint32_t before)
+{
+    uint64_t cpu_ns;
+    if (clock_process_cpu(pid, &cpu_ns) < 0)
+        return 0;
+    uint32_t mark = ((uint32_t)(cpu_ns ^ cpu_ns >> 32) & (uint32_t)RAN_MASK) | NEVER_ZERO;
+    uint32_t still = before & STILL_MASK;
+    bool is_still = (before & (uint32_t)RAN_MASK) == mark;
+    return is_still ? mark | (still < STILL_AT_MOST ? still + 1 : still) : mark;
+}
+
+/* As little as possible is read: most processes of a machine have nothing to do with the job. */
 static void meet_unknown(void *arg, pid_t pid)
 {
     const struct scan_request *request = arg;
     struct tracked *t = request->t;
-    uint32_t known;
+    struct discovery *d = &t->discovery;
+    uint32_t mark = NEVER_ZERO, before = 0;
     if (membership_is_own(t, pid) || members_find(&t->members, pid) ||
-        map_get(&t->discovery.outsiders, (uint32_t)pid, &known))
+        map_get(&d->outsiders, (uint32_t)pid, &before))
         return;
+    map_get(&d->judged_before, (uint32_t)pid, &before);
+    if (t->reader.has_clock && !(mark = outsider_mark(pid, before)))
+        return;
+    bool has_run = !(mark & STILL_MASK);
     struct process p = {.entity = {.pid = pid}};
-    if (process_identify(&t->reader, &p) < 0)
+    bool is_quick = !request->by_parent &&
+                    (!d->rule_bits || process_identify_quickly(&t->reader, &p) == 0);
+    if (!is_quick && process_identify(&t->reader, &p) < 0)
         return;
-    const struct member *parent = members_find(&t->members, p.entity.parent);
-    uint64_t rules = rules_of(t, &p, 0, true);
-    uint64_t roots = rules_matching(t, pid);
-    uint64_t bits = rules;
-    if (request->by_parent &&
-        (parent || (is_launched(t) && p.entity.parent == t->discovery.tracker_pid)))
+    const struct member *parent = is_quick ? NULL : members_find(&t->members, p.entity.parent);
+    uint64_t bits = rules_of(t, &p, 0, has_run);
+    uint64_t roots = has_run ? rules_matching(t, pid) : 0;
+    if (request->by_parent && (parent || (is_launched(t) && p.entity.parent == d->tracker_pid)))
         bits |= handed_down(t, parent);
     if (roots)
         membership_add_root(t, pid, roots | bits);
-    else if (bits || (parent && (parent->targets & t->discovery.rule_bits)))
+    else if (bits || (parent && (parent->targets & d->rule_bits)))
         membership_add_member(t, pid, bits);
     else
-        map_put(&t->discovery.outsiders, (uint32_t)pid, 1);
+        map_put(&d->outsiders, (uint32_t)pid, mark);
+}
+
+/* The kernel hands out numbers in order: those since a while ago are all the new processes there
+ * can be. False when the numbers have begun again, or there are too many. */
+static bool scan_new_numbers(struct scan_request *request)
+{
+    enum { NUMBERS_AT_MOST = 4000 };
+    const struct tracked *t = request->t;
+    uint64_t from = t->discovery.older_pid, last = t->discovery.last_pid;
+    if (!t->reader.has_clock || t->root.pids < 0 || !from || last < from ||
+        last - from > NUMBERS_AT_MOST)
+        return false;
+    for (uint64_t pid = from + 1; pid <= last; pid++)
+        meet_unknown(request, (pid_t)pid);
+    return true;
+}
+
+/* Those that have slept for a while are reviewed in turns: to touch thousands of processes costs
+ * more than to ask them. */
+static void scan_judged_before(struct scan_request *request)
+{
+    enum { TURNS = 4 };
+    struct discovery *d = &request->t->discovery;
+    const struct map *judged = &d->judged_before;
+    d->reviews++;
+    for (uint32_t i = 0; i < judged->capacity; i++) {
+        uint32_t pid = judged->slots[i].key, mark = judged->slots[i].value;
+        if (pid && (mark & STILL_MASK) == STILL_AT_MOST && (pid + d->reviews) % TURNS)
+            map_put(&d->outsiders, pid, mark);
+        else if (pid)
+            meet_unknown(request, (pid_t)pid);
+    }
 }
 
 static void meet_of_cgroup(void *arg, pid_t pid)
@@ -432,10 +491,22 @@ void membership_scan(struct tracked *t, bool by_parent, bool again)
     rules_ask_cgroups(t, meet_of_cgroup);
     if (!by_parent && !t->discovery.by_scan)
         return;
-    if (again)
-        map_clear(&t->discovery.outsiders);
+    struct discovery *d = &t->discovery;
     struct scan_request request = {.t = t, .by_parent = by_parent};
-    process_scan(&t->reader, meet_unknown, &request);
+    if (again) { /* each is judged again, and those that have ended are forgotten */
+        struct map judged = d->outsiders;
+        d->outsiders = d->judged_before;
+        d->judged_before = judged;
+    }
+    bool knows_new = !by_parent && scan_new_numbers(&request);
+    bool is_due = d->walked_ns >= d->scan_after_ns || t->is_last;
+    if (knows_new && again && !is_due) {
+        scan_judged_before(&request);
+    } else if (!knows_new || again) {
+        d->scan_after_ns = d->walked_ns + FULL_SCAN_NS;
+        process_scan(&t->reader, meet_unknown, &request);
+    }
+    map_clear(&d->judged_before);
 }
 
 void membership_put_wall(const struct tracked *t, struct member *m, uint64_t elapsed_ns)

@@ -18,8 +18,8 @@ void network_open(struct network *n, struct tracked *t)
     if (!t->options->network || !t->whole)
         return;
     if (sockets_open(&n->sockets, &t->root, is_launched(t) || t->options->since_start) < 0)
-        tracked_note(t, "this kernel does not list sockets (sock_diag): network bytes are known "
-                        "only of a target with a network namespace of its own");
+        tracked_note(t, "this kernel does not list sockets (sock_diag); network bytes are known "
+                        "only for a target with its own network namespace");
 }
 
 /* ---- A namespace of its own ------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ static void leave_namespace(struct namespace_bytes *n)
     n->net_dev = -1;
 }
 
-/* Bytes of others cannot be told from the target's, nor those that were counted before. */
+/* Bytes of others cannot be separated from the target's, nor those that were counted before. */
 static bool has_others(struct tracked *t, struct target *g, uint64_t now_ns)
 {
     struct namespace_bytes *n = &g->namespace;
@@ -71,8 +71,8 @@ static bool has_others(struct tracked *t, struct target *g, uint64_t now_ns)
     n->is_shared = true;
     n->known = false;
     leave_namespace(n);
-    tracked_note(t, "the target shares a network namespace with others: its network bytes are not "
-                    "known");
+    tracked_note(t, "the target shares a network namespace with other processes; its network bytes "
+                    "are unknown");
     return true;
 }
 
@@ -160,8 +160,13 @@ void network_tick(struct network *n, struct tracked *t, const struct frame *f)
         sockets_read(n->sockets);
         for (size_t i = 0; i < t->members.count; i++) {
             const struct member *m = t->members.order[i];
-            if (m->was_seen && !m->gone && !m->process.has_ended)
-                sockets_owner(n->sockets, m->process.entity.pid, member_targets(t, m));
+            if (!m->was_seen || m->gone || m->process.has_ended)
+                continue;
+            int r = sockets_owner(n->sockets, m->process.entity.pid, member_targets(t, m));
+            if (r == -EACCES && !n->has_noted_denied)
+                tracked_note(t, "cannot read the sockets of a process of another user; its network "
+                                "bytes are not counted");
+            n->has_noted_denied |= r == -EACCES;
         }
         if (f->last)
             sockets_finish(n->sockets);

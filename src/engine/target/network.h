@@ -10,6 +10,7 @@ struct sockets;
 struct network {
     struct sockets *sockets; /* owned, NULL: not available */
     uint64_t next_ns;
+    bool has_noted_denied; /* that descriptors of a member may not be looked at */
 };
 
 void network_open(struct network *n, struct tracked *t);

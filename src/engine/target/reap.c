@@ -271,7 +271,7 @@ bool reap_wants_walk(const struct tracked *t, pid_t pid, uint64_t spacing_ns, ui
 }
 
 /* What the end of a child of the job brings. m: the child as it was last looked at, or NULL. usage
- * NULL: it was not told. */
+ * NULL: unknown. */
 static void book_end(struct tracked *t, pid_t pid, struct member *m, int status,
                      const struct rusage *usage, uint64_t now_ns)
 {
@@ -299,8 +299,7 @@ static void miss_end(struct tracked *t, const char *why)
     t->reaper.main_end_ns = t->reaper.last_end_ns = clock_mono(NULL);
     t->reaper.end = (struct toll_end){.ended = true, .unknown = true};
     ledger_note_loss(&t->whole->ledger);
-    tracked_note(t, "%s: how it ended is not known, and what it used only as far as it was seen",
-                 why);
+    tracked_note(t, "%s; its exit status is unknown and its usage a lower bound", why);
 }
 
 /* Where the kernel does not say which child has ended before it is reaped (a sandbox may refuse
@@ -342,7 +341,7 @@ int reap_one(struct tracked *t, pid_t pid, uint64_t now_ns)
     siginfo_t info = {0};
     if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid != pid) {
         if (pid == t->launched.pid)
-            miss_end(t, "the command cannot be waited for");
+            miss_end(t, "cannot wait for the command");
         return t->reaper.no_waitid; /* else it would be found again and again */
     }
     status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;

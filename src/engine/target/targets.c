@@ -56,18 +56,17 @@ int targets_set_launched(struct tracked *t, struct summary *s)
 int targets_add(struct tracked *t, const struct toll_target *asked, struct toll_error *e)
 {
     if (t->target_count >= TARGETS_AT_MOST)
-        return err_set(e, -EINVAL,
-                       "there are more than %d targets; --match or --cgroup take many processes as "
-                       "one",
-                       TARGETS_AT_MOST);
+        return err_set(
+            e, -EINVAL,
+            "too many targets (at most %d; --match and --cgroup count many processes as one)",
+            TARGETS_AT_MOST);
     struct target *g = targets_append(t);
     if (!g)
-        return err_set(e, -ENOMEM, "no memory for a target");
+        return err_set(e, -ENOMEM, "cannot add a target: out of memory");
     int r = asked_take(t, g, asked, e);
     for (size_t i = 0; r == 0 && i + 1 < t->target_count; i++)
         if (strcmp(t->targets[i].name, g->name) == 0)
-            r = err_set(e, -EINVAL, "the target '%s' is named twice; each needs a name of its own",
-                        g->name);
+            r = err_set(e, -EINVAL, "target '%s' is given twice (names must be unique)", g->name);
     if (r < 0) {
         targets_drop(g);
         t->target_count--; /* the caller may go on without it */
@@ -188,7 +187,7 @@ int targets_check(struct tracked *t, struct toll_error *e)
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];
         if (g->kind == TOLL_TARGET_PROCESS && is_thread(t, g))
-            return err_set(e, -ESRCH, "%d is a thread; name its process (Tgid in /proc/%d/status)",
+            return err_set(e, -ESRCH, "%d is a thread, not a process (see Tgid in /proc/%d/status)",
                            (int)g->id, (int)g->id);
         const struct member *named = target_has_main(g) ? members_find(&t->members, g->id) : NULL;
         if (g->kind != TOLL_TARGET_CGROUP &&
@@ -264,7 +263,7 @@ static void target_mark_ended(struct tracked *t, struct target *g, uint64_t now_
     if (t->frame_targets) {
         t->frame_targets[g - t->targets].has_ended = true;
         uint64_t tenths = left_u64(now_ns, t->start_ns) / (NS_PER_SECOND / 10);
-        tracked_note(t, "the target %s ended after %llu.%llu s", g->name,
+        tracked_note(t, "target %s ended after %llu.%llu s", g->name,
                      (unsigned long long)tenths / 10, (unsigned long long)tenths % 10);
     }
 }

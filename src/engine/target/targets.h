@@ -25,8 +25,8 @@ void targets_add_roots(struct tracked *t);
 /* A target without any process is a mistake: -ESRCH and a sentence. */
 int targets_check(struct tracked *t, struct toll_error *e);
 
-/* Watch for the end of each by a descriptor that tells at once; where the kernel has none, the walk
- * finds out. */
+/* Watch for the end of each by a descriptor that reports it at once; where the kernel has none, the
+ * walk finds out. */
 void targets_watch(struct tracked *t, const struct wakeup *w);
 
 /* Reads those that are watched and have ended now, not when the next sample is due. */
@@ -41,7 +41,7 @@ bool targets_check_ends(struct tracked *t, const struct wakeup *w, bool has_walk
 /* When the last of them ended, or now. */
 uint64_t targets_end(const struct tracked *t, uint64_t now_ns);
 
-/* Whether a target is told apart into a main process and its descendants. */
+/* Whether a target is divided into a main process and its descendants. */
 bool target_has_parts(const struct tracked *t, const struct target *g);
 
 /* Where its statistics are. */

@@ -102,7 +102,13 @@ struct discovery {
     int loadavg;                   /* kept descriptor, -1 when not open */
     bool hidden_noted;             /* a note was given about a process that /proc hides */
     uint64_t last_pid;             /* handed out by the kernel when last asked */
+    uint64_t recent_pid;           /* handed out at recent_ns; 0: not known */
+    uint64_t recent_ns;
+    uint64_t older_pid;            /* handed out a while before; 0: not known */
+    uint32_t reviews;              /* of processes that belong to no target */
+    uint64_t scan_after_ns;        /* when to list all processes of the machine again */
     struct map outsiders;          /* pids seen in a scan that do not belong to a target */
+    struct map judged_before;      /* the same of the scan before this one */
     struct map strangers;          /* children of this process that are not the job's */
     uint64_t all_after_ns;         /* when to ask every process again */
     const struct member *parent;   /* its children are being met; NULL: the tracker's */
@@ -170,6 +176,7 @@ struct tracked {
     struct process_reader reader;
     struct members members; /* payload: struct process_source */
     bool members_changed;   /* since they were last summed up */
+    bool io_denial_noted;   /* that the I/O of a member may not be read */
     bool has_run;           /* a process has run, come or left since a round of slow reads began */
     struct events events;
 };

@@ -249,7 +249,7 @@ static void walk_turn_away(struct tracked *t, struct member *m)
     departure_forget(t, m);
     m->in_books = true;
     if (t->discovery.by_scan || t->reader.no_children)
-        map_put(&t->discovery.outsiders, (uint32_t)m->process.entity.pid, 1);
+        map_put(&t->discovery.outsiders, (uint32_t)m->process.entity.pid, 0);
 }
 
 /* A process that sleeps is read on a budget of its own: that makes samples no less frequent. */
@@ -294,7 +294,7 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
         if (!d->hidden_noted)
             tracked_note(t,
                          "process %d is hidden from this user (hidepid option of /proc); memory, "
-                         "threads and the like are lower bounds",
+                         "threads and similar figures are lower bounds",
                          (int)p->entity.pid);
         d->hidden_noted = true;
         r = 0;
@@ -348,20 +348,29 @@ static void walk_look_timed(struct tracked *t, struct member *m, bool find_child
 
 /* ---- Finding new ones ------------------------------------------------------------------------ */
 
+#define UNSEEN_AT_MOST_NS (200 * NS_PER_MS)
+
 /* False when no process was made on this machine since the last walk: there is none to find. */
 static bool walk_pids_moved(struct tracked *t)
 {
     char text[128];
     uint64_t last_pid;
-    if (t->discovery.loadavg < 0 && t->reader.cache.limit)
-        t->discovery.loadavg = openat(t->root.proc, "loadavg", O_RDONLY | O_CLOEXEC);
-    if (t->discovery.loadavg < 0)
+    struct discovery *d = &t->discovery;
+    if (d->loadavg < 0 && t->reader.cache.limit)
+        d->loadavg = openat(t->root.proc, "loadavg", O_RDONLY | O_CLOEXEC);
+    ssize_t n = d->loadavg < 0 ? -1 : file_reread(d->loadavg, text, sizeof text);
+    if (n <= 0 || parse_loadavg_last_pid(scan_text(text, (size_t)n), &last_pid) < 0) {
+        d->last_pid = d->recent_pid = d->older_pid = 0;
         return true;
-    ssize_t n = file_reread(t->discovery.loadavg, text, sizeof text);
-    if (n <= 0 || parse_loadavg_last_pid(scan_text(text, (size_t)n), &last_pid) < 0)
-        return true;
-    bool moved = last_pid != t->discovery.last_pid;
-    t->discovery.last_pid = last_pid;
+    }
+    bool moved = last_pid != d->last_pid;
+    /* A process may get its number some time before it can be seen. */
+    if (d->walked_ns - d->recent_ns >= UNSEEN_AT_MOST_NS) {
+        d->older_pid = d->recent_pid;
+        d->recent_pid = d->last_pid;
+        d->recent_ns = d->walked_ns;
+    }
+    d->last_pid = last_pid;
     return moved;
 }
 

@@ -26,6 +26,6 @@ void departure_forget(struct tracked *t, struct member *m);
 /* Book all that have left in this walk: a parent is asked once for all its children. */
 void departure_book(struct tracked *t, uint64_t now_ns);
 
-/* It was reaped by the tracker, which was told how it ended. */
+/* It was reaped by the tracker, which knows how it ended. */
 void departure_reaped(struct tracked *t, struct member *m, const struct toll_end *end,
                       uint64_t now_ns);

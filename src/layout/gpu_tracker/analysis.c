@@ -59,7 +59,7 @@ struct gathering {
     struct row_file *points;
     struct blocks blocks;
     size_t *columns; /* of each figure, in the file … */
-    bool *is_use;    /* … and whether it tells of the time since the row before */
+    bool *is_use;    /* … and whether it covers the time since the row before */
     size_t time_column;
     struct spread *overall;  /* of each figure */
     struct spread *in_block; /* of each figure of each block */
@@ -104,7 +104,7 @@ static void gathering_done(struct gathering *g)
 
 static int analysis_no_memory(const struct gathering *g, struct toll_error *e)
 {
-    return err_set(e, -ENOMEM, "%s: no memory", g->path);
+    return err_set(e, -ENOMEM, "%s: out of memory", g->path);
 }
 
 /* ---- Facts and names ------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static int analysis_read_facts(struct analysis *a, struct gathering *g, struct t
 {
     int r = row_file_next(g->points, e);
     if (r <= 0)
-        return r < 0 ? r : err_set(e, -ENODATA, "%s: its static data is missing", g->path);
+        return r < 0 ? r : err_set(e, -ENODATA, "%s: static data missing", g->path);
     size_t count = row_file_columns(g->points);
     a->facts = calloc(count + 1, sizeof *a->facts);
     r = a->facts ? 0 : -ENOMEM;

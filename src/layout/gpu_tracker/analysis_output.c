@@ -400,17 +400,15 @@ int analysis_read_json(struct analysis *ret, const char *path, struct toll_error
     if (r < 0)
         err_set(e, r, "%s: %s", path, strerror(-r));
     else if (!ret->figures || !ret->overall || !ret->facts || !ret->blocks)
-        r = err_set(e, -ENOMEM, "%s: no memory", path);
+        r = err_set(e, -ENOMEM, "%s: out of memory", path);
     if (r == 0)
         r = analysis_json_unpickle(&text, path, e);
     if (r == 0) {
         json_in_begin(&j, text.data ? text.data : "", text.length);
         analysis_json_read_all(&j, ret);
         if (!json_in_end(&j))
-            r = err_set(
-                e, -EBADMSG,
-                "%s: it does not hold the results of an analysis in the format json or pickle",
-                path);
+            r = err_set(e, -EBADMSG, "%s: not the results of an analysis (expected json or pickle)",
+                        path);
     }
     json_in_done(&j);
     buf_done(&text);

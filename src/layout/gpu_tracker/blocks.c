@@ -30,7 +30,7 @@ int block_rows_open(struct block_rows **ret, const char *path, struct toll_error
 {
     struct block_rows *b = calloc(1, sizeof *b);
     if (!b)
-        return err_set(e, -ENOMEM, "%s: no memory", path);
+        return err_set(e, -ENOMEM, "%s: out of memory", path);
     strncpy(b->path, path, sizeof b->path - 1);
     int r = row_file_open(&b->file, path, e);
     if (r == 0)
@@ -63,7 +63,7 @@ static int block_rows_read_position(const struct block_rows *b, bool *ret, struc
         *ret = true;
     else
         return err_set(e, -EBADMSG,
-                       "%s: row %llu: the position '%.40s' is neither 0 (START) nor 1 (STOP)",
+                       "%s: row %llu: invalid position '%.40s' (expected 0, START, 1 or STOP)",
                        b->path, (unsigned long long)b->count, text);
     return 0;
 }
@@ -81,7 +81,7 @@ int block_rows_next(struct block_rows *b, struct block_stamp *ret, struct toll_e
     if (r == 0)
         r = block_rows_read_position(b, &ret->is_stop, e);
     if (r == 0 && (isnan(ret->time) || !(fabs(pid) < 0x1p62) || pid != (double)(int64_t)pid))
-        r = err_set(e, -EBADMSG, "%s: row %llu has no process_id or no timestamp", b->path,
+        r = err_set(e, -EBADMSG, "%s: row %llu: invalid process_id or timestamp", b->path,
                     (unsigned long long)b->count);
     if (r < 0)
         return r;
@@ -144,7 +144,7 @@ int block_log_open(struct block_log **ret, const char *path, enum row_format for
         *l = (struct block_log){.file = REPLACEMENT_CLOSED, .path = strdup(path)};
     if (!l || !l->path) {
         free(l);
-        return err_set(e, -ENOMEM, "%s: no memory", path);
+        return err_set(e, -ENOMEM, "%s: out of memory", path);
     }
     int r = replacement_open(&l->file, path, REPLACEMENT_NAMED | REPLACEMENT_IS_NEW, e);
     if (r == 0 && format == ROWS_SQLITE)
@@ -255,7 +255,7 @@ static int blocks_read_stamps(struct stamps *ret, const char *path, struct toll_
         return r;
     while ((r = block_rows_next(rows, &row, e)) > 0)
         if (block_calls_keep(ret, &row) < 0) {
-            r = err_set(e, -ENOMEM, "%s: no memory", path);
+            r = err_set(e, -ENOMEM, "%s: out of memory", path);
             break;
         }
     block_rows_close(rows);
@@ -326,7 +326,7 @@ static int block_calls_pair(struct block *b, const struct stamp *s, size_t count
     int r = 0;
     b->calls = calloc(count, sizeof *b->calls);
     if (!open || !b->calls)
-        r = err_set(e, -ENOMEM, "%s: no memory", path);
+        r = err_set(e, -ENOMEM, "%s: out of memory", path);
     for (size_t i = 0; i < count && r == 0; i++) {
         if (i && s[i].pid != s[i - 1].pid)
             depth = 0;
@@ -380,12 +380,12 @@ static int blocks_make(struct blocks *ret, const struct stamps *s, const char *p
         for (next = i + 1; next < s->count && strcmp(s->list[next].name, s->list[i].name) == 0;)
             next++;
         if (!ARRAY_GROW(ret->list, ret->count))
-            return err_set(e, -ENOMEM, "%s: no memory", path);
+            return err_set(e, -ENOMEM, "%s: out of memory", path);
         struct block *b = &ret->list[ret->count++];
         *b = (struct block){.name = strdup(s->list[i].name)};
         r = block_calls_pair(b, s->list + i, next - i, path, e);
         if (r == 0 && (!b->name || !block_merge_spans(b)))
-            r = err_set(e, -ENOMEM, "%s: no memory", path);
+            r = err_set(e, -ENOMEM, "%s: out of memory", path);
     }
     return r;
 }

@@ -132,7 +132,7 @@ int comparison_match(struct comparison *c, void (*note)(void *arg, const char *s
 
 /* ==== Comparison write ======================================================================== */
 
-/* A comparison as text and as JSON: both are told the same things in the same order. */
+/* A comparison as text and as JSON: both get the same figures in the same order. */
 
 /* Where it is written to: one of them is NULL. */
 struct writer {

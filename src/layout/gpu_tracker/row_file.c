@@ -143,7 +143,7 @@ int row_file_open(struct row_file **ret, const char *path, struct toll_error *e)
         *f = (struct row_file){.format = format, .fd = -1, .path = strdup(path)};
     if (!f || !f->path) {
         row_file_close(f);
-        return err_set(e, -ENOMEM, "%s: no memory", path);
+        return err_set(e, -ENOMEM, "%s: out of memory", path);
     }
     if (format == ROWS_SQLITE) {
         r = sqlite_open(&f->db, path, SQLITE_MODE_READ, BUSY_MS, e);
@@ -185,13 +185,13 @@ enum row_format row_file_format(const struct row_file *f)
 
 static int row_file_bad_line(const struct row_file *f, int r, struct toll_error *e)
 {
-    const char *why = r == -EBADMSG    ? "is no row of comma-separated values"
-                      : r == -EAGAIN   ? "has a quote that does not end"
-                      : r == -EMSGSIZE ? "is too long"
-                      : r == -E2BIG    ? "has too many columns"
+    const char *why = r == -EBADMSG    ? "not comma-separated values"
+                      : r == -EAGAIN   ? "unclosed quote"
+                      : r == -EMSGSIZE ? "too long"
+                      : r == -E2BIG    ? "too many columns"
                                        : strerror(-r);
     return err_set(e, r == -EAGAIN || r == -EMSGSIZE || r == -E2BIG ? -EBADMSG : r,
-                   "%s: line %llu %s", f->path, (unsigned long long)f->lines.number, why);
+                   "%s: line %llu: %s", f->path, (unsigned long long)f->lines.number, why);
 }
 
 /* A record is a line, or several where a quoted cell has newlines in it. Empty lines are none. */
@@ -237,13 +237,12 @@ int row_file_table(struct row_file *f, const char *name, struct toll_error *e)
     if (f->format == ROWS_CSV) {
         int r = next_record(f, &f->heading, e);
         if (r == 0)
-            return err_set(e, -ENODATA,
-                           "%s: it ends where a row with the names of columns should stand",
+            return err_set(e, -ENODATA, "%s: header row missing (expected the names of columns)",
                            f->path);
         for (size_t i = 0; r > 0 && i < f->heading.count; i++)
             for (size_t k = 0; k < i && r > 0; k++)
                 if (strcmp(csv_record_cell(&f->heading, i), csv_record_cell(&f->heading, k)) == 0)
-                    r = err_set(e, -EBADMSG, "%s: line %llu has the column \"%s\" twice", f->path,
+                    r = err_set(e, -EBADMSG, "%s: line %llu: duplicate column '%s'", f->path,
                                 (unsigned long long)f->lines.number,
                                 csv_record_cell(&f->heading, i));
         return r < 0 ? r : 0;
@@ -257,11 +256,10 @@ int row_file_table(struct row_file *f, const char *name, struct toll_error *e)
     buf_puts(&sql, "SELECT * FROM ");
     sqlite_quote(&sql, name);
     buf_puts(&sql, " ORDER BY rowid");
-    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "%s: no memory", f->path)
+    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "%s: out of memory", f->path)
                              : sqlite_prepare(&f->select, f->db, sql.data, e);
     buf_done(&sql);
-    return r == -EINVAL ? err_set(e, -ENODATA, "%s: there is no table \"%s\" in it", f->path, name)
-                        : r;
+    return r == -EINVAL ? err_set(e, -ENODATA, "%s: no table '%s'", f->path, name) : r;
 }
 
 size_t row_file_columns(const struct row_file *f)
@@ -280,7 +278,7 @@ int row_file_column(const struct row_file *f, const char *name, struct toll_erro
     for (size_t i = 0; i < row_file_columns(f); i++)
         if (strcmp(row_file_name(f, i), name) == 0)
             return (int)i;
-    return err_set(e, -ENOENT, "%s: there is no column \"%s\" in it", f->path, name);
+    return err_set(e, -ENOENT, "%s: no column '%s'", f->path, name);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -289,8 +287,9 @@ int row_file_next(struct row_file *f, struct toll_error *e)
 {
     int r = f->format == ROWS_CSV ? next_record(f, &f->row, e) : sqlite_step(f->select, e);
     if (r > 0 && f->format == ROWS_CSV && f->row.count != f->heading.count)
-        return err_set(e, -EBADMSG, "%s: line %llu has %zu columns, its heading has %zu", f->path,
-                       (unsigned long long)f->lines.number, f->row.count, f->heading.count);
+        return err_set(e, -EBADMSG, "%s: line %llu: %zu columns (expected %zu, as in the header)",
+                       f->path, (unsigned long long)f->lines.number, f->row.count,
+                       f->heading.count);
     f->rows += r > 0;
     return r;
 }
@@ -316,7 +315,7 @@ int row_file_number(const struct row_file *f, size_t column, double *ret, struct
     }
     if (scan_number(&s, ret) && scan_done(&s))
         return 0;
-    return err_set(e, -EBADMSG, "%s: row %llu: '%.40s' in the column \"%s\" is no number", f->path,
+    return err_set(e, -EBADMSG, "%s: row %llu: invalid number '%.40s' in column '%s'", f->path,
                    (unsigned long long)f->rows, text, row_file_name(f, column));
 }
 
@@ -389,7 +388,7 @@ static int point_store_create(struct sqlite *db, const char *table, const struct
         buf_printf(&sql, " %s", has_row ? point_store_type_of(row_file_text(from, i)) : "FLOAT");
     }
     buf_putc(&sql, ')');
-    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "no memory for a table")
+    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "cannot write the table: out of memory")
                              : sqlite_run(db, sql.data, e);
     buf_done(&sql);
     return r;
@@ -403,7 +402,7 @@ static int prepare_insert(struct sqlite_statement **ret, struct sqlite *db, cons
     for (size_t i = 0; i < columns; i++)
         buf_puts(&sql, i ? ", ?" : "?");
     buf_putc(&sql, ')');
-    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "no memory for a table")
+    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "cannot write the table: out of memory")
                              : sqlite_prepare(ret, db, sql.data, e);
     buf_done(&sql);
     return r;
@@ -476,7 +475,7 @@ int points_to_sqlite(const char *csv, const char *sqlite, struct toll_error *e)
         return r;
     file_signals_hold(&held);
     r = file.is_file ? point_store_copy(csv, file.path, e)
-                     : err_set(e, -EINVAL, "%s: SQLite needs a regular file", sqlite);
+                     : err_set(e, -EINVAL, "%s: not a regular file (needed for SQLite)", sqlite);
     file_signals_release(&held);
     if (r == 0 && (r = replacement_commit(&file)) < 0)
         err_set(e, r, "%s: %s", sqlite, strerror(-r));

@@ -156,28 +156,28 @@ static const struct layout_word time_units[] = {
 };
 
 static const struct layout_option options[] = {
-    {.name = "ram_unit", .value = "gigabytes", .words = ram_units, .help = "of memory"},
+    {.name = "ram_unit", .value = "gigabytes", .words = ram_units, .help = "unit of memory"},
     {.name = "gpu_ram_unit",
      .value = "gigabytes",
      .words = gpu_ram_units,
-     .help = "of memory on GPUs; a megabyte of it is 2^20 bytes"},
-    {.name = "time_unit", .value = "hours", .words = time_units, .help = "of the time it took"},
+     .help = "unit of memory on GPUs; a megabyte is 2^20 bytes"},
+    {.name = "time_unit", .value = "hours", .words = time_units, .help = "unit of time"},
     {.name = "n_expected_cores",
      .is_number = true,
      .is_whole = true,
      .otherwise = "system_cpus_online",
-     .help = "what the hardware percentages of processes are of; all CPUs by default"},
+     .help = "number of cores for the hardware percentages of processes (default: all CPUs)"},
     {.name = "n_expected_gpus",
      .is_number = true,
      .is_whole = true,
      .otherwise = "gpu.*",
-     .help = "what the hardware percentages of GPUs are of; all that are read by default"},
+     .help = "number of GPUs for the hardware percentages of GPUs (default: all that are read)"},
 };
 
 const struct layout layout_gpu_tracker = {
     .facts = {.name = "gpu-tracker",
               .formats = "csv json text",
-              .help = "the result of gpu_tracker: most memory, use of CPUs and GPUs, time",
+              .help = "the result of gpu_tracker: peak memory, CPU and GPU utilisation, time",
               .interval_ns = NS_PER_SECOND},
     .options = options,
     .option_count = ARRAY_LEN(options),

@@ -50,7 +50,7 @@ static const struct layout_table tables[] = {
 };
 
 static const struct layout_option options[] = {
-    {.name = "samples", .value = "1", .is_number = true, .help = "samples that make one figure"},
+    {.name = "samples", .value = "1", .is_number = true, .help = "samples per figure"},
 };
 
 const struct layout layout_mlflow_system = {

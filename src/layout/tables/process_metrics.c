@@ -40,22 +40,22 @@ static const struct layout_table tables[] = {
 };
 
 static const struct layout_option options[] = {
-    {.name = "prefix", .value = "process/", .help = "what stands in front of each figure's name"},
+    {.name = "prefix", .value = "process/", .help = "prefix of each figure's name"},
     {.name = "samples",
      .value = "1",
      .is_number = true,
      .is_whole = true,
-     .help = "samples that make one line"},
+     .help = "samples per line"},
     {.name = "max_memory_megabytes",
      .is_number = true,
      .may_be_zero = true,
      .factor = MEGABYTE,
      .otherwise = "system_memory_total_bytes",
-     .help = "what memory_usage_percentage is of; the machine's memory by default; with 0 the "
-             "percentage is 0"},
+     .help = "memory that memory_usage_percentage refers to (default: all of the machine; 0: the "
+             "percentage is 0)"},
     {.name = "max_cpu_count",
      .is_number = true,
-     .help = "divide cpu_usage_percentage by so many CPUs; by default it is of one"},
+     .help = "number of CPUs to divide cpu_usage_percentage by (default: 1)"},
 };
 
 const struct layout layout_process_metrics = {

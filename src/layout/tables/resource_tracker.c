@@ -14,7 +14,7 @@
 #define GIB (1.0 / 1073741824)
 #define GB  1e-9 /* what later releases mean by it */
 
-#define TICKS_PER_SECOND 100 /* what the kernel tells programs, whatever its own tick is */
+#define TICKS_PER_SECOND 100 /* what the kernel shows to programs, whatever its own tick is */
 
 #define SYSTEM_USER "system_cpu_user_seconds + system_cpu_nice_seconds"
 #define SYSTEM_KERNEL                                                                              \
@@ -119,7 +119,7 @@ static const struct layout_column process_v2[] = {TIME_V2, PID_V2(""), PROCESS_V
 static const struct layout_column system_v2[] = {TIME_V2, SYSTEM_V2("")};
 static const struct layout_column combined[] = {TIME_V2, SYSTEM_V2("system_"), PID_V2("process_"), PROCESS_V2("process_")};
 
-/* The newest names, which tell their units, in their order; with labels for people. */
+/* The newest names, which include their units, in their order; with labels for people. */
 static const struct layout_column host_proc[] = {
     {"timestamp", "@time", TAKE_VALUE, .type = LAYOUT_FLOAT, 1, 3, .label = "Timestamp"},
     {"host_cpu_all_stime_s_delta",              SYSTEM_KERNEL, TAKE_DELTA, .type = LAYOUT_FLOAT, 1, 6, BARE_ZERO, .label = "System CPU time (system)"},
@@ -178,9 +178,9 @@ static const struct layout_option options[] = {
     {.name = "columns",
      .value = "v1",
      .words = variants,
-     .help = "which columns: those of release 0.1 (v1: ticks, kB), of 0.2 to 0.4 (0.4: seconds, "
-             "kB), of 0.5 (v2: seconds, MiB), the machine and the process in one row with the "
-             "names of 0.4 (combined-0.4), of 0.5 (combined) or of 0.6 (host-proc)"},
+     .help = "columns: of release 0.1 (v1: ticks, kB), 0.2 to 0.4 (0.4: seconds, kB) or 0.5 (v2: "
+             "seconds, MiB), or machine and process in one row with the names of 0.4 "
+             "(combined-0.4), 0.5 (combined) or 0.6 (host-proc)"},
 };
 
 const struct layout layout_resource_tracker = {

@@ -44,8 +44,8 @@ static const struct layout_option options[] = {
     {.name = "columns",
      .value = "spdl",
      .words = sets,
-     .help = "which fields: the eleven of that tool, or also the time and what came over the "
-             "network since the line before"},
+     .help = "fields: the eleven of that tool (spdl), or also the time and the bytes received over "
+             "the network since the previous line (all)"},
 };
 
 const struct layout layout_spdl = {

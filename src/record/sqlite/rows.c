@@ -308,7 +308,7 @@ void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const stru
     sqlite_entities_left(&rows->entities, entity);
 }
 
-void sqlite_rows_mark(struct buf *b, struct sqlite_rows *rows, const struct told_mark *m,
+void sqlite_rows_mark(struct buf *b, struct sqlite_rows *rows, const struct run_mark *m,
                       const struct selection *selection)
 {
     unsigned statement = m->phase                ? STATEMENT_PHASE
@@ -370,6 +370,7 @@ static void sqlite_summary_add_figure(struct buf *b, unsigned entity, const stru
         sqlite_row_log_double(b, f.has_quantile[i] ? f.quantiles[i] : NAN);
     sqlite_row_log_text(b, provenance ? quality_word(provenance->quality) : NULL);
     sqlite_row_log_text(b, provenance ? provenance->source : NULL);
+    sqlite_row_log_double(b, f.has_at_peak ? f.at_peak : NAN);
 }
 
 static void sqlite_summary_add_target(struct buf *b, struct sqlite_entities *x,

@@ -63,7 +63,7 @@ void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct fra
                        const struct run *run, const struct selection *selection);
 void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const struct process_end *e,
                              const struct run *run, const struct selection *selection);
-void sqlite_rows_mark(struct buf *b, struct sqlite_rows *rows, const struct told_mark *m,
+void sqlite_rows_mark(struct buf *b, struct sqlite_rows *rows, const struct run_mark *m,
                       const struct selection *selection);
 void sqlite_rows_note(struct buf *b, struct sqlite_rows *rows, uint64_t elapsed_ns,
                       const char *sentence);

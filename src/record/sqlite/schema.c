@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sqlite/schema.h"
 
+#include "base/process.h"
 #include "summary/phases.h"
+#include "summary/summary.h"
 
 /* ==== Sqlite tables =========================================================================== */
 
@@ -67,7 +69,8 @@ static const struct sqlite_table tables[] = {
                            {"p90", "REAL"},
                            {"p99", "REAL"},
                            {"quality", "TEXT"},
-                           {"means", "TEXT"}}},
+                           {"means", "TEXT"}},
+                          .further = {{"at_target_max", "REAL"}}},
     [STATEMENT_ROW] = {"_samples",
                        "tick, entity",
                        {{"tick", WHOLE}, {"entity", WHOLE}},
@@ -176,11 +179,11 @@ int sqlite_schema_is_ours(const char *path, int64_t application, int64_t version
 {
     if (application != SQLITE_SCHEMA_APPLICATION)
         return err_set(e, -EINVAL,
-                       "'%s' is a SQLite file that toll did not make, and is left as it is", path);
+                       "cannot use '%s': SQLite file of another program (left unchanged)", path);
     if (version > SQLITE_SCHEMA_VERSION)
         return err_set(e, -EINVAL,
-                       "'%s' was made by a newer toll: it has version %lld of the tables, this one "
-                       "knows them up to %d",
+                       "cannot use '%s': written by a newer toll, tables of version %lld (expected "
+                       "up to %d)",
                        path, (long long)version, SQLITE_SCHEMA_VERSION);
     return 0;
 }
@@ -284,7 +287,7 @@ void sqlite_schema_statement(struct buf *b, unsigned number)
 
 static int sqlite_schema_run(struct sqlite *db, struct buf *sql, struct toll_error *e)
 {
-    int r = buf_failed(sql) ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
+    int r = buf_failed(sql) ? err_set(e, -ENOMEM, "cannot prepare the SQLite tables: out of memory")
                             : sqlite_run(db, sql->data, e);
     buf_done(sql);
     return r;
@@ -294,7 +297,7 @@ static int sqlite_schema_run(struct sqlite *db, struct buf *sql, struct toll_err
 static int sqlite_schema_ask(struct sqlite *db, struct buf *sql, int64_t *ret, struct toll_error *e)
 {
     struct sqlite_statement *st;
-    int r = buf_failed(sql) ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
+    int r = buf_failed(sql) ? err_set(e, -ENOMEM, "cannot prepare the SQLite tables: out of memory")
                             : sqlite_prepare(&st, db, sql->data, e);
     buf_done(sql);
     if (r < 0)
@@ -366,12 +369,10 @@ static int sqlite_schema_complete(struct sqlite *db, unsigned number, struct tol
         return r;
     r = sqlite_table_each(number, sqlite_schema_add_column, &m);
     if (r == -ENOMEM)
-        return err_set(e, r, "no memory for the tables of a SQLite file");
+        return err_set(e, r, "cannot prepare the SQLite tables: out of memory");
     if (r == 0)
         r = sqlite_schema_ask_columns(db, number, &there, &missing, e);
-    return r < 0 || !missing
-               ? r
-               : err_set(e, -EBADMSG, "its table %s is not as toll makes it", t->name);
+    return r < 0 || !missing ? r : err_set(e, -EBADMSG, "table %s: unexpected columns", t->name);
 }
 
 int sqlite_schema_check_kinds(struct sqlite *db, struct toll_error *e)
@@ -380,8 +381,9 @@ int sqlite_schema_check_kinds(struct sqlite *db, struct toll_error *e)
     for (unsigned number = STATEMENT_ENTITY; r >= 0 && number < STATEMENTS; number++) {
         struct buf name = {0};
         sqlite_table_name(&name, number);
-        r = buf_failed(&name) ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
-                              : sqlite_find_table(db, name.data, e);
+        r = buf_failed(&name)
+                ? err_set(e, -ENOMEM, "cannot prepare the SQLite tables: out of memory")
+                : sqlite_find_table(db, name.data, e);
         buf_done(&name);
     }
     return r < 0 ? r : 0;
@@ -396,6 +398,16 @@ int sqlite_schema_check(struct sqlite *db, bool *ret_complete, struct toll_error
         r = sqlite_schema_ask_columns(db, number, &there, &missing, e);
         *ret_complete &= !missing;
     }
+    /* Views of an older version lack these columns. */
+    int64_t views = 0;
+    if (r == 0)
+        r = sqlite_ask(db,
+                       "SELECT (SELECT count(*) FROM pragma_table_info('run_list') WHERE name = "
+                       "'memory_quality') + (SELECT count(*) FROM pragma_table_info("
+                       "'process_list') WHERE name = 'start_seconds') + (SELECT count(*) FROM "
+                       "pragma_table_info('figures') WHERE name = 'at_target_max')",
+                       &views, e);
+    *ret_complete &= views == 3;
     return r;
 }
 
@@ -517,27 +529,124 @@ static void sqlite_views_add_phases(struct buf *b)
     buf_puts(b, " FROM phases; ");
 }
 
+/* How something ended, in the words of toll list: "exit 0", "SIGKILL". */
+static void sqlite_views_add_exit(struct buf *b, const char *table)
+{
+    enum { LAST_NAMED = 31 };
+    buf_printf(b,
+               "WHEN %s.status = 'exited' THEN 'exit ' || %s.code WHEN %s.status = 'signaled' "
+               "THEN CASE %s.signal",
+               table, table, table, table);
+    for (int number = 1; number <= LAST_NAMED; number++)
+        if (signal_name(number))
+            buf_printf(b, " WHEN %d THEN 'SIG%s'", number, signal_name(number));
+    buf_printf(b, " ELSE 'signal ' || %s.signal END", table);
+}
+
+/* A figure of the summary of all targets together, of run r. */
+static void sqlite_views_join_figure(struct buf *b, char table, enum metric_id id)
+{
+    buf_printf(b, " LEFT JOIN summary %c ON %c.run = r.run AND %c.entity = %d AND %c.metric = '%s'",
+               table, table, table, SQLITE_ENTITY_COMBINED, table, metric_of(id)->facts.name);
+}
+
+/* The largest value that the samples of run r have. */
+static void sqlite_views_add_sampled(struct buf *b, enum metric_id id)
+{
+    buf_puts(b, "(SELECT max(t.");
+    sqlite_schema_column(b, metric_of(id));
+    buf_printf(b, ") FROM target_samples t WHERE t.run = r.run AND t.entity = %d)",
+               SQLITE_ENTITY_COMBINED);
+}
+
+/* What toll list shows: figures of the summary, or of the samples while there is none. Peak memory
+ * is that of summary_memory_peak(). */
+static void sqlite_views_add_run_list(struct buf *b)
+{
+    const char *cpu = metric_of(process_cpu_seconds)->facts.name;
+    const char *peak = metric_of(process_memory_peak_bytes)->facts.name;
+    struct buf sampled = {0}, is_largest = {0}, is_short = {0};
+    sqlite_views_add_sampled(&sampled, process_memory_rss_bytes);
+    const char *rss = sampled.data ? sampled.data : "";
+    buf_printf(&is_short, "(r.wall_ns < %llu AND r.facts ->> '$.command[0]' IS NOT NULL)",
+               (unsigned long long)SUMMARY_SHORTEST_FOR_MEMORY_NS);
+    buf_printf(&is_largest,
+               "(p.max > 0 AND p.max >= coalesce(m.max, 0) AND p.max > 1.02 * "
+               "coalesce(%s, 0) AND NOT (%s AND p.max < 1048576 AND p.quality = 'lower bound'))",
+               rss, is_short.data ? is_short.data : "");
+    b->failed |= buf_failed(&sampled) || buf_failed(&is_largest) || buf_failed(&is_short);
+    if (!b->failed) {
+        sqlite_views_begin(b, "", "run_list");
+        buf_printf(b, "r.run, " TIME_OF_DAY(
+                          "r.start_ns") " AS start, r.name, r.facts ->> 'labels' "
+                                        "AS labels, coalesce(r.wall_ns, (SELECT max(s.elapsed_ns) "
+                                        "FROM samples s "
+                                        "WHERE s.run = r.run)) / 1e9 AS duration_seconds, ");
+        buf_puts(b, "CASE WHEN r.summary ->> '$.end.oom_killed' THEN 'OOM kill' "
+                    "WHEN r.summary ->> '$.end.timed_out' THEN 'timed out' "
+                    "WHEN r.summary ->> '$.end.cut_short' THEN 'cut off' ");
+        sqlite_views_add_exit(b, "r");
+        buf_puts(b, " WHEN r.status = 'running' AND r.facts ->> 'attached_to' IS NOT NULL THEN "
+                    "'left running' WHEN r.status = 'running' THEN '-' WHEN r.status IS NULL THEN "
+                    "'running?' ELSE 'unknown' END AS exit, CASE WHEN r.status IS NULL THEN ");
+        sqlite_views_add_sampled(b, process_cpu_seconds);
+        buf_printf(b,
+                   " / 1e9 ELSE c.total END AS %s, CAST(CASE WHEN r.status IS NULL THEN %s WHEN "
+                   "%s THEN p.max WHEN %s AND m.max < 1048576 THEN NULL ELSE m.max END AS "
+                   "INTEGER) AS %s, ",
+                   cpu, rss, is_largest.data, is_short.data, peak);
+        buf_printf(b,
+                   "CASE WHEN r.status IS NULL THEN 'lower bound' ELSE coalesce(c.quality, "
+                   "'unknown') END AS cpu_quality, CASE WHEN r.status IS NULL THEN 'lower "
+                   "bound' WHEN %s THEN CASE WHEN n.total > 1 OR n.total IS NULL OR p.quality = "
+                   "'lower bound' THEN 'lower bound' WHEN n.quality LIKE 'exact%%' THEN p.quality "
+                   "ELSE 'sampled' END WHEN m.max IS NULL OR (%s AND m.max < 1048576) THEN "
+                   "'unknown' WHEN %s "
+                   "THEN 'lower bound' ELSE coalesce(m.quality, 'unknown') END AS "
+                   "memory_quality, ",
+                   is_largest.data, is_short.data, is_short.data);
+        buf_puts(b, "r.facts ->> 'command' AS command, r.host, r.facts ->> 'id' AS id, (SELECT "
+                    "count(*) FROM samples s WHERE s.run = r.run) AS samples, r.wall_ns / 1e9 AS "
+                    "wall_seconds, r.status, r.code, r.signal FROM runs r");
+        sqlite_views_join_figure(b, 'c', process_cpu_seconds);
+        sqlite_views_join_figure(b, 'm', process_memory_rss_bytes);
+        sqlite_views_join_figure(b, 'p', process_memory_peak_bytes);
+        sqlite_views_join_figure(b, 'n', process_processes_started_count);
+        buf_puts(b, "; ");
+    }
+    buf_done(&sampled);
+    buf_done(&is_largest);
+    buf_done(&is_short);
+}
+
+/* Command lines are kept of the largest processes of a run, in its summary. */
+static void sqlite_views_add_process_list(struct buf *b)
+{
+    sqlite_views_begin(b, "", "process_list");
+    buf_puts(b, "p.run, p.pid, p.parent, p.name, l.command, (p.elapsed_ns - p.");
+    sqlite_schema_column(b, metric_of(process_wall_seconds));
+    buf_puts(b, ") / 1e9 AS start_seconds, p.elapsed_ns / 1e9 AS left_seconds, CASE WHEN "
+                "p.oom_killed THEN 'OOM kill' ");
+    sqlite_views_add_exit(b, "p");
+    buf_puts(b, " WHEN p.status IS NOT NULL THEN p.status END AS exit, p.how, p.status, p.code, "
+                "p.signal");
+    sqlite_views_add_metrics(b, 'p', ENTITY_PROCESS, "");
+    buf_puts(b, " FROM processes p LEFT JOIN (SELECT r.run, j.value ->> 'pid' AS pid, j.value ->> "
+                "'start_ticks' AS ticks, max(j.value ->> 'command') AS command FROM runs r, "
+                "json_each(r.summary, '$.largest_processes') j GROUP BY 1, 2, 3) l ON l.run = "
+                "p.run AND l.pid = p.pid AND l.ticks = p.start_ticks; ");
+}
+
 void sqlite_views_add(struct buf *b)
 {
     sqlite_views_add_timeline(b);
     for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++)
         sqlite_views_add_kind(b, kind);
-    sqlite_views_begin(b, "", "run_list");
-    buf_printf(b, "run, name, host, " TIME_OF_DAY(
-                      "start_ns") " AS start, wall_ns / 1e9 AS "
-                                  "wall_seconds, status, code, signal, (SELECT count(*) FROM "
-                                  "samples s WHERE s.run = "
-                                  "runs.run) AS samples, facts ->> 'command' AS command, facts ->> "
-                                  "'labels' AS labels, facts ->> 'id' AS id "
-                                  "FROM runs; ");
-    sqlite_views_begin(b, "", "process_list");
-    buf_puts(b, "p.run, p.name, p.pid, p.parent, p.elapsed_ns / 1e9 AS left_seconds, p.how, "
-                "p.status, p.code, p.signal");
-    sqlite_views_add_metrics(b, 'p', ENTITY_PROCESS, "");
-    buf_puts(b, " FROM processes p; ");
+    sqlite_views_add_run_list(b);
+    sqlite_views_add_process_list(b);
     sqlite_views_add_phases(b);
     sqlite_views_begin(b, "", "figures");
     buf_puts(b, "f.run, e.kind, e.part, e.name, f.metric, f.total, f.last, f.mean, f.min, f.max, "
-                "f.max_at_ns / 1e9 AS max_at_seconds, f.p50, f.p90, f.p99, f.quality, f.means FROM "
-                "summary f JOIN entities e USING (run, entity); ");
+                "f.max_at_ns / 1e9 AS max_at_seconds, f.p50, f.p90, f.p99, f.quality, f.means, "
+                "f.at_target_max FROM summary f JOIN entities e USING (run, entity); ");
 }

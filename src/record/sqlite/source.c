@@ -242,7 +242,7 @@ static int source_prepare_stream(struct sqlite_source *s, unsigned i, struct tol
                 buf_printf(&sql, ", %s", k->column);
     }
     buf_printf(&sql, ", * FROM %s WHERE run = ?1 ORDER BY %s", t->name, t->keys);
-    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "no memory to read a record")
+    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "cannot read the record: out of memory")
                              : sqlite_prepare(&s->streams[i].statement, s->db, sql.data, e);
     buf_done(&sql);
     for (unsigned o = 0; r == 0 && o < t->object_count; o++)
@@ -262,7 +262,7 @@ static int source_prepare_kind(struct sqlite_source *s, enum entity_kind kind, s
     sqlite_table_name(&table, STATEMENT_ROW + kind);
     buf_printf(&sql, question, table.data ? table.data : "");
     int r = buf_failed(&table) || buf_failed(&sql)
-                ? err_set(e, -ENOMEM, "no memory to read a record")
+                ? err_set(e, -ENOMEM, "cannot read the record: out of memory")
                 : sqlite_find_table(s->db, table.data, e);
     if (r > 0)
         r = sqlite_prepare(&x->statement, s->db, sql.data, e);
@@ -319,7 +319,7 @@ int sqlite_source_open(struct sqlite_source **ret, const char *path, struct toll
     struct sqlite_source *s = calloc(1, sizeof *s);
     if (!s || !(s->path = strdup(path))) {
         free(s);
-        return err_set(e, -ENOMEM, "no memory to read a record");
+        return err_set(e, -ENOMEM, "cannot read the record: out of memory");
     }
     r = sqlite_open(&s->db, path, SQLITE_MODE_READ, SQLITE_SOURCE_BUSY_MS, e);
     if (r == 0)
@@ -409,8 +409,9 @@ static int source_next_row(struct sqlite_source *s, enum entity_kind kind, uint6
     }
     int n = sqlite_step(x->statement, e);
     if (n > 0 && !sqlite_figures_read(&x->figures, x->statement, ret))
-        return err_set(e, -EBADMSG, "a figure of tick %lld of run %lld is below zero, or no number",
-                       (long long)tick, (long long)s->run);
+        return err_set(e, -EBADMSG,
+                       "run %lld, tick %lld: invalid figure (expected a number, 0 or more)",
+                       (long long)s->run, (long long)tick);
     return n;
 }
 
@@ -506,8 +507,9 @@ static int source_read_kind(struct sqlite_source *s, struct reading *r, enum ent
             r->selection.of[kind] |= selected;
         } else {
             if (kind == ENTITY_SYSTEM && !first)
-                return err_set(e, -EBADMSG, "tick %lld of run %lld has several rows of the machine",
-                               (long long)tick, (long long)s->run);
+                return err_set(e, -EBADMSG,
+                               "run %lld, tick %lld: several rows of the machine (expected one)",
+                               (long long)s->run, (long long)tick);
             struct instance *m = source_find_instance(r, x, kind);
             if (!m)
                 return 0;
@@ -528,8 +530,10 @@ static int source_read_sample(struct sqlite_source *s, struct reading *r, struct
     read_sample_begin(r);
     if (!source_read_object(r, RECORD_OBJECT_sample, &sample, s->streams[stream].statement,
                             s->streams[stream].columns.of[0]))
-        return err_set(e, -EBADMSG, "'%s': run %lld has a sample whose tick or time is no number",
-                       s->path, (long long)s->run);
+        return err_set(
+            e, -EBADMSG,
+            "cannot read '%s': run %lld: invalid tick or time of a sample (expected a number)",
+            s->path, (long long)s->run);
     sample.last = s->last_tick >= 0 && sample.tick == (uint64_t)s->last_tick;
     int n = source_read_targets(s, r, sample.tick, e);
     for (unsigned kind = 0; kind < ENTITY_KINDS && n > 0; kind++)
@@ -550,7 +554,8 @@ static int source_read_process(struct sqlite_source *s, struct reading *r, struc
     read_process_begin(r);
     if (!sqlite_figures_read(&s->process_figures, st, &r->process.own))
         return err_set(e, -EBADMSG,
-                       "'%s': a figure of a process in run %lld is below zero, or no number",
+                       "cannot read '%s': run %lld: invalid figure of a process (expected a "
+                       "number, 0 or more)",
                        s->path, (long long)s->run);
     source_note_unknown(r, &s->process_figures, st);
     r->process.own.present &= selected;

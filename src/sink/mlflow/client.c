@@ -87,7 +87,7 @@ static enum delivery mlflow_client_send(struct mlflow_client *c, const char *met
     if (buf_failed(&c->url) || buf_failed(&c->body)) {
         buf_done(&c->url);
         buf_done(&c->body);
-        snprintf(a->why, sizeof a->why, "no memory for a request");
+        snprintf(a->why, sizeof a->why, "out of memory for a request");
         return DELIVERY_AGAIN;
     }
     struct http_request request = {
@@ -102,7 +102,7 @@ static enum delivery mlflow_client_send(struct mlflow_client *c, const char *met
     char message[sizeof a->why - 32]; /* without the JSON around it */
     if (ret->status >= 300 &&
         mlflow_answer_text(ret->body, ret->length, "message", message, sizeof message))
-        snprintf(a->why, sizeof a->why, "it answered %d: %s", ret->status, message);
+        snprintf(a->why, sizeof a->why, "server answered %d: %s", ret->status, message);
     bool is_html = ret->status == 500 && ret->length && *ret->body == '<';
     c->html_errors = is_html ? c->html_errors + 1 : 0;
     return c->html_errors >= HTML_ERRORS && !c->has_spool ? DELIVERY_REFUSED : d;
@@ -160,7 +160,7 @@ static enum delivery mlflow_client_need_id(const struct http_response *answer, c
 {
     if (mlflow_client_take_id(answer, name, ret))
         return DELIVERY_DONE;
-    snprintf(a->why, sizeof a->why, "it does not answer as an MLflow server does");
+    snprintf(a->why, sizeof a->why, "response is not that of an MLflow server");
     return DELIVERY_REFUSED;
 }
 
@@ -312,8 +312,7 @@ static enum delivery mlflow_client_put_artifact(struct mlflow_client *c, const s
     const char *path = c->run.artifacts;
     if (strncmp(path, scheme, sizeof scheme - 1) != 0) {
         snprintf(a->why, sizeof a->why,
-                 "the run keeps its files where the server does not take them (%.*s): the summary "
-                 "is not among them",
+                 "cannot upload the summary: the run keeps its artifacts outside the server (%.*s)",
                  (int)strcspn(path, ":"), path);
         return DELIVERY_REFUSED;
     }

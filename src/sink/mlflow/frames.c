@@ -331,7 +331,7 @@ unsigned mlflow_frames_rest(struct mlflow_frames *f, struct buf *out)
     return samples;
 }
 
-void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const struct told_mark *m)
+void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const struct run_mark *m)
 {
     struct gauge_head head = {
         .time_ms = (int64_t)((s->run->start_real_ns + m->elapsed_ns) / NS_PER_MS),
@@ -356,7 +356,7 @@ static uint64_t mlflow_frames_count_phase(struct mlflow_frames *f, const char *n
     return 0;
 }
 
-void mlflow_frames_put_phase(struct mlflow_frames *f, struct sink *s, const struct told_mark *m)
+void mlflow_frames_put_phase(struct mlflow_frames *f, struct sink *s, const struct run_mark *m)
 {
     const struct phase *p = m->phase;
     struct gauge_head head = {

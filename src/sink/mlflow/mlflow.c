@@ -74,12 +74,12 @@ int mlflow_early_create(struct mlflow_client *c, uint64_t timeout_ns, struct att
 {
     struct mlflow_finding f;
     if (!timeout_ns) {
-        snprintf(a->why, sizeof a->why, "nobody waited for it");
+        snprintf(a->why, sizeof a->why, "run not created yet (wait=0s)");
         return -ETIMEDOUT;
     }
     if (!mlflow_early_ask(c, timeout_ns, NULL, &f)) {
         c->run.may_exist = true;
-        snprintf(a->why, sizeof a->why, "it did not answer in time");
+        snprintf(a->why, sizeof a->why, "no response in time");
         return -ETIMEDOUT;
     }
     c->run = f.run;
@@ -123,15 +123,15 @@ static void mlflow_choose_keys(struct sink *s, struct mlflow *m)
     m->looks_left = monitor == AUTO && !is_known && m->client.is_joined ? LOOKS : 0;
     if (is_known)
         snprintf(s->notice, sizeof s->notice,
-                 "keys of MLflow's own system metrics are below system/toll/: "
-                 "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING makes the program log them, too");
+                 "toll's system metrics go to system/toll/, since the program logs its own "
+                 "(MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING)");
 }
 
 static int mlflow_open(struct sink *s, struct toll_error *e)
 {
     struct mlflow *m = s->state = calloc(1, sizeof *m);
     if (!m)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     struct mlflow_client *c = &m->client;
     const struct sink_settings *o = &s->settings;
     c->sink = s;
@@ -161,7 +161,7 @@ static int mlflow_open(struct sink *s, struct toll_error *e)
         .with_artifact = sink_options_u64(o, "artifact"),
         .ends_run = !c->is_joined,
     };
-    return r == -ENOMEM ? err_set(e, r, "no memory for an output") : r;
+    return r == -ENOMEM ? err_set(e, r, "cannot open the output: out of memory") : r;
 }
 
 static void mlflow_close(struct sink *s)
@@ -213,7 +213,7 @@ static const char *const *mlflow_environment(struct sink *s)
     if (!*c->run.run_id && c->create &&
         mlflow_early_create(c, sink_options_u64(&s->settings, "wait"), &a) < 0) {
         char sentence[sizeof a.why + 64];
-        snprintf(sentence, sizeof sentence, "%s; the command is not told MLFLOW_RUN_ID", a.why);
+        snprintf(sentence, sizeof sentence, "%s; MLFLOW_RUN_ID is not set for the command", a.why);
         sender_report(s->sender, sentence);
         return NULL;
     }
@@ -249,7 +249,7 @@ static void mlflow_frame(struct sink *s, const struct frame *f)
     mlflow_frames_put(&m->frames, s, f);
 }
 
-static void mlflow_mark(struct sink *s, const struct told_mark *mark)
+static void mlflow_mark(struct sink *s, const struct run_mark *mark)
 {
     struct mlflow *m = s->state;
     if (mark->kind == MARK_GAUGE)
@@ -286,9 +286,8 @@ static bool mlflow_encode(struct sink *s, const struct batch *b, struct buf *ops
         m->looks_left = found < 0 ? m->looks_left - 1 : 0;
         if (found > 0) {
             m->frames.is_doubled = true;
-            sender_report(s->sender,
-                          "the run has MLflow's system metrics already: toll's figures by these "
-                          "names are below system/toll/ (monitor=no: in the same keys)");
+            sender_report(s->sender, "the run already has MLflow's system metrics; toll's go to "
+                                     "system/toll/ (monitor=no: to the same keys)");
         }
     }
     mlflow_frames_encode(&m->frames, b, ops);
@@ -330,7 +329,7 @@ static void mlflow_after_spool(struct sink *s)
     buf_done(&op);
 }
 
-/* ---- toll send ------------------------------------------------------------------------------- */
+/* ---- toll resend ------------------------------------------------------------------------------- */
 
 /* The run of a spool file. */
 struct mlflow_spool_run {
@@ -405,7 +404,7 @@ static int mlflow_take_spool(struct sink *s, const struct spool_file *file, bool
     m->client.has_spool = true;
     m->run_in_spool = is_elsewhere || *run.run_id;
     if (r == 0 && !*m->client.run.run_id && !m->client.create)
-        r = err_set(e, -EINVAL, "'%s' does not say which run it is for", file->path);
+        r = err_set(e, -EINVAL, "cannot resend '%s': no run in it", file->path);
     free(run.id);
     free(run.experiment);
     free(run.create);
@@ -420,41 +419,38 @@ static void mlflow_name_run(struct sink *s, char *ret, size_t capacity)
 
 static const struct sink_option options[] = {
     SINK_OPTION("experiment", "TEXT", "",
-                "name of the experiment, made when it is not there; or "
-                "MLFLOW_EXPERIMENT_NAME, _ID",
+                "name of the experiment, created when missing; or MLFLOW_EXPERIMENT_NAME, _ID",
                 OPTION_TEXT),
-    SINK_OPTION("run", "TEXT", "", "name of the run; otherwise that of toll's run", OPTION_TEXT),
-    SINK_OPTION("run_id", "TEXT", "", "log into this run, and never end it; or MLFLOW_RUN_ID",
+    SINK_OPTION("run", "TEXT", "", "name of the run; otherwise the name of toll's run",
                 OPTION_TEXT),
-    SINK_OPTION("wait", "TIME", "2s", "how long the command may wait for its run to be made",
+    SINK_OPTION("run_id", "TEXT", "", "log into this run and never end it; or MLFLOW_RUN_ID",
+                OPTION_TEXT),
+    SINK_OPTION("wait", "TIME", "2s", "longest delay of the command until its run is created",
                 OPTION_DURATION),
-    SINK_OPTION("export", "no|yes", "yes", "tell the command MLFLOW_RUN_ID", OPTION_WORD),
+    SINK_OPTION("export", "no|yes", "yes", "set MLFLOW_RUN_ID for the command", OPTION_WORD),
     SINK_OPTION(
         "parent", "TEXT", "",
-        "ID of a run: the one that toll makes is nested below it, also where MLFLOW_RUN_ID is set",
+        "ID of the parent run; toll's run is nested below it, even when MLFLOW_RUN_ID is set",
         OPTION_TEXT),
     SINK_OPTION("interval", "TIME", "10s",
-                "one point of each metric in this time, of the samples in it; 0s: every sample",
+                "time per point of each metric, made from the samples in it; 0s: every sample",
                 OPTION_DURATION),
-    SINK_OPTION("prefix", "TEXT", MLFLOW_SYSTEM_PREFIX,
-                "what stands in front of each metric's name", OPTION_TEXT),
-    SINK_OPTION("monitor", "auto|no|yes", "auto",
-                "yes: the program logs MLflow's system metrics itself; toll's by these names go to "
-                "system/toll/",
-                OPTION_WORD),
-    SINK_OPTION(
-        "params", "no|yes", "yes",
-        "program, host and how it is measured as parameters; in a run that is joined only when "
-        "given",
-        OPTION_WORD),
-    SINK_OPTION("node", "TEXT", "", "part of the names, of one of several in a run; or the rank",
+    SINK_OPTION("prefix", "TEXT", MLFLOW_SYSTEM_PREFIX, "prefix of each metric's name",
                 OPTION_TEXT),
-    SINK_OPTION("parts", "combined|all", "combined",
-                "all: the main process and the others apart too, the cgroup, and toll itself",
+    SINK_OPTION("monitor", "auto|no|yes", "auto",
+                "yes: the program logs MLflow's system metrics itself, toll's go to system/toll/",
                 OPTION_WORD),
-    SINK_OPTION("command", "no|yes", "no",
-                "log the whole command line, which may have secrets in it", OPTION_WORD),
-    SINK_OPTION("artifact", "no|yes", "yes", "the summary as a file of the run, toll/summary.json",
+    SINK_OPTION("params", "no|yes", "yes",
+                "log program, host and method as parameters; in a joined run only when given",
+                OPTION_WORD),
+    SINK_OPTION("node", "TEXT", "",
+                "node in the names, for several nodes in one run; otherwise the rank", OPTION_TEXT),
+    SINK_OPTION("parts", "combined|all", "combined",
+                "all: also the main process, its descendants, the cgroup and toll itself",
+                OPTION_WORD),
+    SINK_OPTION("command", "no|yes", "no", "log the whole command line, which may contain secrets",
+                OPTION_WORD),
+    SINK_OPTION("artifact", "no|yes", "yes", "upload the summary as toll/summary.json",
                 OPTION_WORD),
     SINK_SPOOL_OPTIONS,
     SINK_SENDER_OPTIONS("5s"),

@@ -161,8 +161,8 @@ void mlflow_frames_done(struct mlflow_frames *f);
 
 /* Each adds a chunk to sink->text, or nothing; sink->folded is the number of samples in it. */
 void mlflow_frames_put(struct mlflow_frames *f, struct sink *s, const struct frame *frame);
-void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const struct told_mark *m);
-void mlflow_frames_put_phase(struct mlflow_frames *f, struct sink *s, const struct told_mark *m);
+void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const struct run_mark *m);
+void mlflow_frames_put_phase(struct mlflow_frames *f, struct sink *s, const struct run_mark *m);
 
 /* For a run without a last sample, such as a record that is cut short: adds what is left to *out.
  * Returns the number of samples in it. */

@@ -20,21 +20,20 @@ static int mlflow_setup_find_server(struct sink *s, struct toll_error *e)
     struct url u;
     const char *uri = *s->place ? s->place : mlflow_setup_variable("MLFLOW_TRACKING_URI");
     if (!uri)
-        return err_set(
-            e, -EINVAL,
-            "mlflow: there is no server; name one, as in 'mlflow:http://localhost:5000', "
-            "or set MLFLOW_TRACKING_URI");
+        return err_set(e, -EINVAL,
+                       "mlflow: no server given (expected a URL, as in "
+                       "'mlflow:http://localhost:5000', or MLFLOW_TRACKING_URI)");
     if (!url_split(uri, &u)) /* which may have a password in it */
         return err_set(e, -EINVAL,
-                       "mlflow takes the URL of a tracking server, http://… or https://…: %s is "
-                       "none; directories and databases are for a server, 'mlflow server'",
-                       *s->place ? "what stands behind 'mlflow:'" : "MLFLOW_TRACKING_URI");
+                       "mlflow: invalid URL in %s (expected a tracking server, http://… or "
+                       "https://…; for directories and databases start 'mlflow server')",
+                       *s->place ? "the destination" : "MLFLOW_TRACKING_URI");
     size_t length = strcspn(uri, "?#");
     while (length && uri[length - 1] == '/')
         length--;
     char *copy = strndup(uri, length);
     if (!copy)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     free(s->place);
     s->place = copy;
     return 0;
@@ -50,9 +49,10 @@ static int mlflow_setup_copy_id(char to[MLFLOW_ID_BYTES], const char *id, const 
                                 struct toll_error *e)
 {
     if (!mlflow_client_is_id(id))
-        return err_set(e, -EINVAL,
-                       "mlflow: %s takes an ID of MLflow: letters, digits, - and _, at most %d",
-                       what, MLFLOW_ID_BYTES - 1);
+        return err_set(
+            e, -EINVAL,
+            "mlflow: invalid ID in %s (expected letters, digits, '-' and '_', at most %d)", what,
+            MLFLOW_ID_BYTES - 1);
     snprintf(to, MLFLOW_ID_BYTES, "%s", id);
     return 0;
 }
@@ -69,7 +69,7 @@ static int mlflow_setup_experiment(struct sink *s, struct mlflow_client *c, stru
     if (!name)
         return mlflow_setup_copy_id(c->run.experiment_id, id ? id : "0", "MLFLOW_EXPERIMENT_ID", e);
     c->experiment = strdup(name);
-    return c->experiment ? 0 : err_set(e, -ENOMEM, "no memory for an output");
+    return c->experiment ? 0 : err_set(e, -ENOMEM, "cannot open the output: out of memory");
 }
 
 int mlflow_setup_server(struct sink *s, struct http **ret, struct toll_error *e)
@@ -101,9 +101,9 @@ int mlflow_setup_run(struct sink *s, struct mlflow_client *c, bool by_variable,
     char checked[MLFLOW_ID_BYTES];
     if (option && parent)
         return err_set(e, -EINVAL,
-                       "mlflow: run_id= joins a run and parent= makes one; only one of them can be "
-                       "given");
-    int r = parent ? mlflow_setup_copy_id(checked, parent, "the option parent", e) : 0;
+                       "mlflow: run_id and parent cannot be combined (run_id joins a run, parent "
+                       "creates one)");
+    int r = parent ? mlflow_setup_copy_id(checked, parent, "parent", e) : 0;
     if (r < 0)
         return r;
     c->run = (struct mlflow_run){0};
@@ -111,8 +111,7 @@ int mlflow_setup_run(struct sink *s, struct mlflow_client *c, bool by_variable,
     free(c->experiment);
     c->experiment = NULL;
     if (id)
-        return mlflow_setup_copy_id(c->run.run_id, id,
-                                    option ? "the option run_id" : "MLFLOW_RUN_ID", e);
+        return mlflow_setup_copy_id(c->run.run_id, id, option ? "run_id" : "MLFLOW_RUN_ID", e);
     return mlflow_setup_experiment(s, c, e);
 }
 

@@ -333,18 +333,18 @@ static void openmetrics_begin_server(struct sink *s)
         s->failure = r;
         s->is_failure_noted = true;
         snprintf(s->notice, sizeof s->notice,
-                 "cannot listen at '%s': %s; nothing is served, the job goes on", s->name,
+                 "cannot listen on '%s': %s; nothing is served, the job continues", s->name,
                  strerror(-r));
         return;
     }
     s->thread = om_server_thread(o->server);
-    const char *open = "can be read from other machines, without a password";
+    const char *open = "reachable from other machines without a password";
     bool is_open = !om_server_is_local(o->server);
     if (om_address_has_any_port(s->place))
-        snprintf(s->notice, sizeof s->notice, "listens at http://%s/metrics%s%s", s->name,
-                 is_open ? "; it " : "", is_open ? open : "");
+        snprintf(s->notice, sizeof s->notice, "listening on http://%s/metrics%s%s", s->name,
+                 is_open ? ", " : "", is_open ? open : "");
     else if (is_open)
-        snprintf(s->notice, sizeof s->notice, "%s %s", s->name, open);
+        snprintf(s->notice, sizeof s->notice, "%s is %s", s->name, open);
 }
 
 static void openmetrics_begin(struct sink *s, const struct run *run)
@@ -475,7 +475,7 @@ static int openmetrics_open_server(struct sink *s, struct toll_error *e)
         return 0;
     char *name = strdup(address);
     if (!name)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     free(s->name);
     s->name = name;
     return 0;
@@ -485,7 +485,7 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
 {
     struct openmetrics *o = s->state = calloc(1, sizeof *o);
     if (!o)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     points_init(&o->points);
     o->points.with_id = sink_options_u64(&s->settings, "id");
     pthread_mutex_init(&o->lock, NULL);
@@ -495,11 +495,12 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
              : ends_with(s->place, ".prom") ? WAY_NEWEST
                                             : WAY_FILE;
     if (!*s->place || (*s->place == ':' && o->way != WAY_SERVER))
-        return err_set(e, -EINVAL, "openmetrics takes a file, or an address such as :9464");
+        return err_set(
+            e, -EINVAL,
+            "openmetrics: invalid destination (expected a file, or an address such as :9464)");
     if (strspn(s->place, "0123456789") == strlen(s->place))
         return err_set(e, -EINVAL,
-                       "openmetrics: '%s' may be a port or a file: write ':%s' to listen there, "
-                       "'./%s' for a file",
+                       "openmetrics: '%s' is ambiguous (write ':%s' for a port, './%s' for a file)",
                        s->place, s->place, s->place);
     if (o->way == WAY_SERVER) {
         s->plan.deliver = NULL;
@@ -535,13 +536,12 @@ static void openmetrics_close(struct sink *s)
 
 static const struct sink_option options[] = {
     SINK_ID_OPTION,
-    SINK_OPTION("every", "TIME", "",
-                "how often it is written: 1s by default, a file.prom 5s; what is scraped "
-                "is always the newest",
-                OPTION_DURATION),
+    SINK_OPTION(
+        "every", "TIME", "",
+        "time between writes: 1s by default, 5s for FILE.prom; a scrape always gets the newest",
+        OPTION_DURATION),
     SINK_OPTION("queue", "SIZE", "16MiB",
-                "how much may wait for a slow disk; beyond it the oldest samples "
-                "are dropped",
+                "size of the queue for a slow disk; when full, the oldest samples are dropped",
                 OPTION_QUEUE),
     {.facts = {0}},
 };

@@ -125,13 +125,13 @@ int om_address_listen(const char *address, int *ret_fd, struct toll_error *e)
         return err_set(e, -EINVAL, "invalid listen address '%s' (expected [HOST]:PORT)", address);
     int r = getaddrinfo(*host ? host : "127.0.0.1", port, &wanted, &found);
     if (r != 0)
-        return err_set(e, -EINVAL, "cannot listen at '%s': %s", address, gai_strerror(r));
+        return err_set(e, -EINVAL, "cannot listen on '%s': %s", address, gai_strerror(r));
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int on = 1;
     r = 0;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
         bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0)
-        r = err_set(e, -errno, "cannot listen at '%s': %s", address, strerror(errno));
+        r = err_set(e, -errno, "cannot listen on '%s': %s", address, strerror(errno));
     freeaddrinfo(found);
     if (r < 0) {
         close_p(&fd);

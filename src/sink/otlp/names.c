@@ -165,7 +165,7 @@ static const struct otlp_mapping {
      "disk.io.direction",
      {{"read", {ADD(system_disk_reads_count)}}, {"write", {ADD(system_disk_writes_count)}}}},
     {{"toll.system.network.io", OTLP_COUNTER, "By",
-      "Bytes of real interfaces; where there is none, of all but loopback", true},
+      "Bytes of physical interfaces; if there are none, of all except loopback", true},
      "network.io.direction",
      {{"receive", {ADD(system_network_received_bytes)}},
       {"transmit", {ADD(system_network_sent_bytes)}}}},

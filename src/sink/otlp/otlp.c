@@ -260,7 +260,7 @@ static void otlp_begin(struct sink *s, const struct run *run)
     o->cpus = run->cpus;
     otlp_make_resource(s, run);
     if (o->setup.is_disabled)
-        snprintf(s->notice, sizeof s->notice, "sends nothing: OTEL_SDK_DISABLED is true");
+        snprintf(s->notice, sizeof s->notice, "nothing is sent: OTEL_SDK_DISABLED is true");
 }
 
 static void otlp_frame(struct sink *s, const struct frame *f)
@@ -673,7 +673,7 @@ static enum delivery otlp_read_answer(uint64_t figures, const struct http_respon
     if (!said.rejected)
         return DELIVERY_DONE;
     int length = (int)min_u64((uint64_t)(said.message.end - said.message.at), 160);
-    snprintf(a->why, sizeof a->why, "it rejected %llu of %llu figures%s%.*s",
+    snprintf(a->why, sizeof a->why, "server rejected %llu of %llu figures%s%.*s",
              (unsigned long long)said.rejected, (unsigned long long)figures, length ? ": " : "",
              length, length ? said.message.at : "");
     text_make_printable(a->why);
@@ -723,7 +723,7 @@ static int otlp_open(struct sink *s, struct toll_error *e)
 {
     struct otlp *o = s->state = calloc(1, sizeof *o);
     if (!o)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     o->parts = (struct http_parts){.cut = otlp_cut, .send = otlp_send_message, .sink = s};
     points_init(&o->points);
     o->points.with_id = true;
@@ -740,7 +740,7 @@ static int otlp_open(struct sink *s, struct toll_error *e)
     if (r < 0 && sink_options_has(&s->settings, "compression"))
         return err_set(e, r, "otlp: %s", why.message);
     if (r < 0 && !*s->notice)
-        snprintf(s->notice, sizeof s->notice, "sends without compression: %.100s", why.message);
+        snprintf(s->notice, sizeof s->notice, "no compression: %.100s", why.message);
     return 0;
 }
 
@@ -769,16 +769,16 @@ static const struct sink_option options[] = {
     SINK_SPOOL_OPTIONS,
     SINK_HTTP_OPTIONS,
     SINK_OPTION("compression", "none|gzip", "none",
-                "how requests are compressed; or OTEL_EXPORTER_OTLP_COMPRESSION", OPTION_WORD),
-    SINK_OPTION("protocol", "TEXT", "", "http/protobuf, whatever OTEL_EXPORTER_OTLP_PROTOCOL says",
+                "compression of requests; or OTEL_EXPORTER_OTLP_COMPRESSION", OPTION_WORD),
+    SINK_OPTION("protocol", "TEXT", "", "http/protobuf; overrides OTEL_EXPORTER_OTLP_PROTOCOL",
                 OPTION_TEXT),
-    SINK_OPTION("command", "no|yes", "yes", "process.command_args, with secrets masked",
+    SINK_OPTION("command", "no|yes", "yes", "send process.command_args, with secrets masked",
                 OPTION_WORD),
     {.facts = {0}},
 };
 
 const struct sink_kind sink_otlp = {
-    .format = {"otlp", "", "OpenTelemetry over HTTP: samples to a collector, as they come",
+    .format = {"otlp", "", "OpenTelemetry over HTTP: samples to a collector, as they are taken",
                "[URL]"},
     .options = options,
     .open = otlp_open,

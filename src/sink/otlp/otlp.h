@@ -35,7 +35,7 @@ enum { OTLP_TERMS = 3 };
 
 struct otlp_series {
     const struct otlp_metric *metric;
-    const char *key, *value; /* the attribute that tells it apart; or NULL */
+    const char *key, *value; /* the attribute that distinguishes it; or NULL */
     unsigned term_count;
     struct {
         unsigned index; /* of toll's metric within its entity */

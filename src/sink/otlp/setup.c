@@ -32,7 +32,7 @@ static const char *otlp_setup_exporter(const char *what, char ret_name[64])
 static void otlp_setup_note_ignored(struct sink *s, const char *name, const char *expected)
 {
     if (!*s->notice)
-        snprintf(s->notice, sizeof s->notice, "ignores the variable %s (expected %s)", name,
+        snprintf(s->notice, sizeof s->notice, "variable %s is ignored (expected %s)", name,
                  expected);
 }
 
@@ -154,7 +154,7 @@ static int otlp_setup_read_headers(struct sink *s, struct otlp_setup *ret, struc
     }
     if (h.lines.failed) {
         buf_done(&h.lines);
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     }
     if (h.lines.length && h.options)
         buf_puts(&h.lines, h.options);
@@ -197,15 +197,16 @@ static int otlp_setup_find_url(struct sink *s, struct otlp_setup *ret, struct to
         text = "http://localhost:4318";
     }
     if (!url_split(text, &u)) /* which may have a password in it */
-        return err_set(e, -EINVAL, "otlp takes a URL such as http://localhost:4318: %s is none",
-                       name ? name : "what stands behind 'otlp:'");
+        return err_set(e, -EINVAL,
+                       "otlp: invalid URL in %s (expected one such as http://localhost:4318)",
+                       name ? name : "the destination");
     bool has_path = u.path.end - u.path.at > 1;
     bool is_base = name && strcmp(name, GENERAL "ENDPOINT") == 0;
     ret->url = !has_path || is_base ? otlp_setup_add_path(text, &u, more) : strdup(text);
     char *place = *s->place || !ret->url ? NULL : strdup(ret->url); /* what a spool keeps */
     if (!ret->url || (!*s->place && !place)) {
         free(place);
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     }
     if (place) {
         free(s->place);
@@ -222,11 +223,9 @@ static int otlp_setup_check_protocol(const struct sink *s, struct toll_error *e)
     if (!protocol || strcmp(protocol, "http/protobuf") == 0)
         return 0;
     return err_set(e, -EINVAL,
-                   "otlp: %s%.40s%s, which toll does not support (%s is '%.40s'); it speaks "
-                   "http/protobuf, usually at port 4318: add ',protocol=http/protobuf' to use it",
-                   strcmp(protocol, "grpc") == 0 ? "gRPC" : "'",
-                   strcmp(protocol, "grpc") == 0 ? "" : protocol,
-                   strcmp(protocol, "grpc") == 0 ? "" : "'", option ? "protocol" : name, protocol);
+                   "otlp: unsupported protocol '%.40s' in %s (expected http/protobuf, usually on "
+                   "port 4318; add ',protocol=http/protobuf' to use it)",
+                   protocol, option ? "the option protocol" : name);
 }
 
 int otlp_setup_read(struct sink *s, struct otlp_setup *ret, struct toll_error *e)

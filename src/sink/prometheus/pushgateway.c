@@ -116,7 +116,7 @@ static int pushgateway_open(struct sink *s, struct toll_error *e)
 {
     struct pushgateway *p = s->state = calloc(1, sizeof *p);
     if (!p)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     points_init(&p->points);
     p->points.with_id = sink_options_u64(&s->settings, "id");
     p->exposition.points = &p->points;

@@ -28,8 +28,8 @@ static const struct mark_metric {
     const char *name, *help, *unit;
     bool is_counter;
 } mark_metrics[] = {
-    {"toll_mark_gauge", "a figure that the job told", "", false},
-    {"toll_mark_events_total", "events that the job told", "", true},
+    {"toll_mark_gauge", "a gauge reported by the job", "", false},
+    {"toll_mark_events_total", "events reported by the job", "", true},
     {"toll_mark_phases_total", "phases that are over", "", true},
     {"toll_mark_phase_seconds_total", "time of phases that are over", "seconds", true},
 };
@@ -119,7 +119,7 @@ static void mark_table_done(struct mark_table *t)
 /* Times of a series rise: of two marks within a millisecond, the later is sent a millisecond later.
  */
 static void prometheus_put_mark(struct sink *s, enum mark_metric_id metric,
-                                const struct told_mark *m, double value)
+                                const struct run_mark *m, double value)
 {
     struct prometheus *p = s->state;
     struct mark_series *series = mark_table_find(&p->series_added, metric, m->name);
@@ -138,7 +138,7 @@ static void prometheus_put_mark(struct sink *s, enum mark_metric_id metric,
     buf_add(&s->text, series->name, point.name_bytes);
 }
 
-static void prometheus_mark(struct sink *s, const struct told_mark *m)
+static void prometheus_mark(struct sink *s, const struct run_mark *m)
 {
     if (m->kind == MARK_GAUGE) {
         prometheus_put_mark(s, MARK_IS_GAUGE, m, m->value);
@@ -349,12 +349,11 @@ static void prometheus_explain(struct attempt *a, const struct http_response *an
 {
     /* Two runs of the same command have the same series, and only one can go on with them. */
     if (prometheus_has_it(answer))
-        prometheus_add_hint(
-            a, "; another run with the same labels? id=yes, --name or --label tell them "
-               "apart");
+        prometheus_add_hint(a,
+                            "; another run with the same labels? (use id=yes, --name or --label)");
     if (answer->status == 404 || answer->status == 405)
-        prometheus_add_hint(a, "; Prometheus takes it at /api/v1/write, with "
-                               "--web.enable-remote-write-receiver");
+        prometheus_add_hint(
+            a, "; Prometheus accepts it at /api/v1/write with --web.enable-remote-write-receiver");
 }
 
 static enum delivery prometheus_send_message(struct sink *s, struct scan message, uint64_t figures,
@@ -420,7 +419,7 @@ static int prometheus_open(struct sink *s, struct toll_error *e)
 {
     struct prometheus *p = s->state = calloc(1, sizeof *p);
     if (!p)
-        return err_set(e, -ENOMEM, "no memory for an output");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     p->parts = (struct http_parts){
         .cut = write_request_cut, .send = prometheus_send_message, .sink = s};
     points_init(&p->points);
@@ -462,7 +461,8 @@ static const struct sink_option options[] = {
 };
 
 const struct sink_kind sink_prometheus = {
-    .format = {"prometheus", "", "Prometheus remote write: samples over HTTP, as they come", "URL"},
+    .format = {"prometheus", "", "Prometheus remote write: samples over HTTP, as they are taken",
+               "URL"},
     .options = options,
     .open = prometheus_open,
     .begin = prometheus_begin,

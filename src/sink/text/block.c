@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { LABEL = 13, CURVE = 8, CURVE_WIDE = 16, WIDE = 110 };
+/* A curve has a column for every second one that the terminal has beyond eighty. */
+enum { LABEL = 13, CURVE = 8, CURVE_MOST = 32, WRAPPED_LINES = 3 };
 
 static void text_line_done(struct text_line *line)
 {
@@ -23,26 +24,15 @@ struct text_line *text_block_add(struct text_block *b, enum text_rank rank, cons
         text_line_done(&b->lines[--b->count]);
     struct text_line *line = &b->lines[b->count++];
     *line = (struct text_line){.rank = rank, .label = label};
+    line->text.units = line->detail.units = line->remark.units = line->shorter.units = b->units;
     return line;
-}
-
-void text_cut(struct buf *b, size_t start, unsigned columns)
-{
-    if (buf_failed(b) || utf8_columns(b->data + start, b->length - start) <= columns)
-        return;
-    while (b->length > start && utf8_columns(b->data + start, b->length - start) + 1 > columns) {
-        b->length--;
-        while (b->length > start && (b->data[b->length] & 0xC0) == 0x80)
-            b->length--; /* not in the middle of a character */
-    }
-    buf_puts(b, "…");
 }
 
 /* The largest value of the whole curve has the full height. */
 static void text_put_curve(struct buf *b, const struct text_line *line, unsigned columns)
 {
     static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    double values[CURVE_WIDE], most = 0;
+    double values[CURVE_MOST], most = 0;
     unsigned count = curve_columns(line->curve, columns, line->curve_is_peak, values);
     for (unsigned i = 0; i < count; i++)
         most = values[i] > most ? values[i] : most; /* false for NAN */
@@ -58,26 +48,56 @@ static size_t text_columns(const struct buf *b)
     return buf_failed(b) || !b->length ? 0 : utf8_columns(b->data, b->length);
 }
 
-/* A text that is too long continues below its beginning. */
-static void text_wrap(struct buf *out, const struct buf *text, unsigned indent, unsigned width)
+/* A text that is too long continues below its beginning, for a few lines. A word is never broken:
+ * one that is longer than a line is cut. Without `out` only the lines are counted. */
+static unsigned text_wrap(struct buf *out, const struct buf *text, unsigned indent, unsigned width)
 {
     const char *at = text->data, *end = at + text->length;
-    size_t column = indent;
+    size_t room = width > indent ? width - indent : 1, column = 0;
+    size_t start = out ? out->length : 0; /* of the line */
+    unsigned lines = 1;
     while (at < end) {
         const char *blank = memchr(at, ' ', (size_t)(end - at));
         size_t length = (size_t)((blank ? blank : end) - at), columns = utf8_columns(at, length);
-        if (column > indent && column + 1 + columns > width) {
-            buf_putc(out, '\n');
-            buf_pad(out, out->length, indent);
-            column = indent;
-        } else if (column > indent) {
-            buf_putc(out, ' ');
+        if (columns > room)
+            columns = room;
+        if (column && column + 1 + columns > room) {
+            if (lines == WRAPPED_LINES) { /* the rest is in the details */
+                if (out) {
+                    buf_puts(out, " …");
+                    text_cut(out, start, (unsigned)room);
+                }
+                break;
+            }
+            lines++;
+            column = 0;
+            if (out) {
+                buf_putc(out, '\n');
+                buf_pad(out, out->length, indent);
+                start = out->length;
+            }
+        } else if (column) {
             column++;
+            if (out)
+                buf_putc(out, ' ');
         }
-        buf_add(out, at, length);
+        if (out) {
+            size_t word = out->length;
+            buf_add(out, at, length);
+            text_cut(out, word, (unsigned)room);
+        }
         column += columns;
         at += length + (blank != NULL);
     }
+    return lines;
+}
+
+static unsigned text_line_height(const struct text_line *line, unsigned width)
+{
+    unsigned indent = line->label ? LABEL : 2;
+    if (text_columns(&line->text) + indent <= width)
+        return 1;
+    return text_wrap(NULL, &line->text, indent, width);
 }
 
 /* What does not fit is left out, the least important first: the longer form of the remark, the
@@ -89,10 +109,15 @@ static void text_write_line(struct sink *s, const struct text_line *line, unsign
     size_t room = width > indent ? width - indent : 0;
     size_t text = text_columns(&line->text), detail = text_columns(&line->detail);
     const struct buf *remark_text = &line->remark;
-    size_t remark = text_columns(remark_text), curve = width >= WIDE ? CURVE_WIDE : CURVE;
-    double unused[CURVE_WIDE];
-    bool has_curve = line->curve &&
-                     curve_columns(line->curve, (unsigned)curve, false, unused) == curve;
+    size_t remark = text_columns(remark_text);
+    size_t curve = width > TEXT_LINE ? CURVE + (width - TEXT_LINE) / 2 : CURVE;
+    double values[CURVE_MOST];
+    curve = curve > CURVE_MOST ? CURVE_MOST : curve;
+    /* A run that is too short for that many has a shorter one, which begins at the same column. */
+    unsigned points = line->curve ? curve_columns(line->curve, (unsigned)curve, false, values) : 0;
+    bool has_curve = false; /* one without a value leaves its place to the remark */
+    for (unsigned i = 0; i < points && points >= CURVE; i++)
+        has_curve |= !isnan(values[i]);
     curve = has_curve ? curve + 2 : 0;
     remark += remark ? 2 : 0;
     if (text + detail + remark + curve > room && text_columns(&line->shorter)) {
@@ -117,7 +142,7 @@ static void text_write_line(struct sink *s, const struct text_line *line, unsign
     }
     if (text > room) {
         text_wrap(out, &line->text, indent, width);
-    } else if (text) {
+    } else {
         buf_add(out, line->text.data, line->text.length);
         if (detail)
             buf_add(out, line->detail.data, line->detail.length);
@@ -136,55 +161,37 @@ static void text_write_line(struct sink *s, const struct text_line *line, unsign
     buf_putc(out, '\n');
 }
 
-void text_block_write(struct text_block *b, struct sink *s, unsigned most, unsigned width)
+static void text_block_remove(struct text_block *b, unsigned i)
 {
-    /* Lines of the lowest rank go first, and of those the last. */
-    for (enum text_rank rank = RANK_REMARK; rank < RANK_TROUBLE; rank++)
-        for (unsigned i = b->count; i-- && b->count > most;) {
+    text_line_done(&b->lines[i]);
+    b->count--;
+    memmove(&b->lines[i], &b->lines[i + 1], (b->count - i) * sizeof b->lines[i]);
+}
+
+/* Lines of the lowest rank go first, and of those the last; a heading goes with its last line. */
+static void text_block_fit(struct text_block *b, unsigned most, unsigned width)
+{
+    unsigned height = 0;
+    for (unsigned i = 0; i < b->count; i++)
+        height += text_line_height(&b->lines[i], width);
+    for (enum text_rank rank = RANK_REMARK; rank < RANK_ANSWER; rank++)
+        for (unsigned i = b->count; i-- && height > most;) {
             if (b->lines[i].rank != rank)
                 continue;
-            text_line_done(&b->lines[i]);
-            b->count--;
-            memmove(&b->lines[i], &b->lines[i + 1], (b->count - i) * sizeof b->lines[i]);
+            height -= text_line_height(&b->lines[i], width);
+            text_block_remove(b, i);
+            if (i && b->lines[i - 1].is_heading && (i == b->count || !b->lines[i].is_row)) {
+                height -= text_line_height(&b->lines[--i], width);
+                text_block_remove(b, i);
+            }
         }
+}
+
+void text_block_write(struct text_block *b, struct sink *s, unsigned most, unsigned width)
+{
+    text_block_fit(b, most, width);
     for (unsigned i = 0; i < b->count; i++) {
         text_write_line(s, &b->lines[i], width);
         text_line_done(&b->lines[i]);
     }
-}
-
-/* Each has the same width as its replacement, so that columns stay aligned. */
-void text_to_ascii(struct buf *b, size_t start)
-{
-    static const struct {
-        const char *from, *to;
-    } signs[] = {
-        {"≥ ", ">="}, {"≥", ">"}, {"…", "~"}, {"×", "x"}, {"µ", "u"}, {"°", " "},
-        {"–", "-"},   {"▁", "_"}, {"▂", "."}, {"▃", "-"}, {"▄", "="}, {"▅", "+"},
-        {"▆", "*"},   {"▇", "%"}, {"█", "#"}, {"σ", "s"}, {"±", "~"},
-    };
-    if (buf_failed(b))
-        return;
-    size_t to = start;
-    for (size_t from = start; from < b->length;) {
-        size_t length = 1;
-        const char *ascii = NULL;
-        for (size_t i = 0; i < ARRAY_LEN(signs) && !ascii && (b->data[from] & 0x80); i++) {
-            length = strlen(signs[i].from);
-            if (b->length - from >= length && memcmp(b->data + from, signs[i].from, length) == 0)
-                ascii = signs[i].to;
-        }
-        if (!ascii && (b->data[from] & 0x80)) { /* a name from outside */
-            ascii = "?";
-            for (length = 1; from + length < b->length && (b->data[from + length] & 0xC0) == 0x80;)
-                length++;
-        } else if (!ascii) {
-            length = 1;
-        }
-        size_t count = ascii ? strlen(ascii) : 1;
-        memmove(b->data + to, ascii ? ascii : b->data + from, count);
-        to += count;
-        from += length;
-    }
-    b->length = to;
 }

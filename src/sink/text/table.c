@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-/* Eighty columns: a title, five figures, a word on how they were obtained. */
-enum { TITLE = 21, TITLE_ALONE = 32 };
+/* Eighty columns: a title, five figures, a word on how they were obtained. Where there are fewer,
+ * or figures are wider, the parts of a target are left out, then the mean. */
+enum { TITLE = 21, TITLE_ALONE = 32, QUALITY = 9 };
 enum { COLUMN_TOTAL, COLUMN_PEAK, COLUMN_MEAN, COLUMN_MAIN, COLUMN_CHILDREN, COLUMNS };
 
 static const struct {
@@ -95,11 +96,19 @@ static bool has_parts(const struct text_rows *r)
 
 /* ==== The figures of one instance, below each other =========================================== */
 
+/* Figures of a line are of one moment: of a gauge, what the part had when the whole had its peak. A
+ * high-water mark of one process has none. */
 static void text_table_add_figure(struct sink *s, const struct text_rows *r, enum part part,
                                   unsigned i)
 {
+    const struct metric *m = text_metric(r, i);
     enum quality q = text_quality(r, part, i);
     double number = r->series[part] ? text_figure(r, part, i) : 0;
+    if (part != PART_COMBINED && r->series[part] && m->kind != METRIC_COUNTER &&
+        m->fold != FOLD_MAX) {
+        number = r->series[part][i].at_peak;
+        q = r->series[part][i].at_peak_ns ? q : QUALITY_UNKNOWN;
+    }
     if (q == QUALITY_UNKNOWN)
         buf_puts(&s->text, text_table_is_no_limit(r, part, i) ? "no limit" : "?");
     else if (text_is_nothing(q, number))
@@ -113,16 +122,52 @@ static void text_table_add_figure(struct sink *s, const struct text_rows *r, enu
     }
 }
 
-static void text_table_add_line(struct sink *s, const struct text_rows *r, unsigned i, bool parts,
-                                uint64_t elapsed_ns)
+/* What is read rarely weighs the moments of its readings: a mean that is above that of all resident
+ * memory is not shown beside it. */
+static bool text_table_mean_misleads(const struct text_rows *r, unsigned i)
+{
+    const struct series *rss = &r->series[PART_COMBINED][process_memory_rss_bytes];
+    return r->first == process_first && (BIT(i) & PROCESS_ROLLUP_BITS) && rss->observed_ns &&
+           series_mean(&r->series[PART_COMBINED][i], text_metric(r, i)) >
+               series_mean(rss, metric_of(process_memory_rss_bytes));
+}
+
+/* How much is shown on each line. */
+struct text_layout {
+    unsigned title;   /* its width */
+    unsigned columns; /* the first of them */
+};
+
+static unsigned text_table_width(const struct sink *s, unsigned title, unsigned columns)
+{
+    unsigned width = title + QUALITY;
+    for (unsigned column = 0; column < columns; column++)
+        width += text_wide(&s->text, text_columns[column].width);
+    return width;
+}
+
+static struct text_layout text_table_lay_out(const struct sink *s, const struct text_rows *r)
+{
+    unsigned width = text_width(s);
+    if (has_parts(r) && text_table_width(s, TITLE, COLUMNS) <= width)
+        return (struct text_layout){TITLE, COLUMNS};
+    if (text_table_width(s, TITLE_ALONE, COLUMN_MAIN) <= width)
+        return (struct text_layout){TITLE_ALONE, COLUMN_MAIN};
+    bool has_mean = text_table_width(s, TITLE, COLUMN_MAIN) <= width;
+    return (struct text_layout){has_mean ? TITLE : TITLE - 1, has_mean ? COLUMN_MAIN : COLUMN_MEAN};
+}
+
+static void text_table_add_line(struct sink *s, const struct text_rows *r, unsigned i,
+                                const struct text_layout *layout, uint64_t elapsed_ns)
 {
     const struct metric *m = text_metric(r, i);
     const struct series *whole = &r->series[PART_COMBINED][i];
     bool is_counter = m->kind == METRIC_COUNTER;
     size_t start = s->text.length;
     buf_puts(&s->text, m->facts.title);
-    buf_pad(&s->text, start, parts ? TITLE : TITLE_ALONE);
-    for (unsigned column = 0; column < (parts ? COLUMNS : COLUMN_MAIN); column++) {
+    text_cut(&s->text, start, layout->title);
+    buf_pad(&s->text, start, layout->title);
+    for (unsigned column = 0; column < layout->columns; column++) {
         if (column) /* stays when the figure is wider than its column */
             buf_putc(&s->text, ' ');
         start = s->text.length;
@@ -133,7 +178,7 @@ static void text_table_add_line(struct sink *s, const struct text_rows *r, unsig
         } else if (column == COLUMN_MAIN || column == COLUMN_CHILDREN) {
             text_table_add_figure(s, r, column == COLUMN_MAIN ? PART_MAIN : PART_DESCENDANTS, i);
         } else if (column == COLUMN_MEAN && !is_counter && m->fold != FOLD_MAX) {
-            if (whole->observed_ns)
+            if (whole->observed_ns && !text_table_mean_misleads(r, i))
                 human_number(&s->text, m, series_mean(whole, m));
         } else if (column == COLUMN_MEAN && is_counter && m->unit == UNIT_bytes &&
                    elapsed_ns >= SHORTEST_FOR_RATES && whole->observed_ns) {
@@ -145,7 +190,8 @@ static void text_table_add_line(struct sink *s, const struct text_rows *r, unsig
                                   column == (is_counter ? COLUMN_TOTAL : COLUMN_PEAK)
                               ? (unsigned)(strlen(BOLD) + strlen(PLAIN))
                               : 0;
-        buf_pad_left(&s->text, start, text_columns[column].width - (column > 0) + hidden);
+        unsigned width = text_wide(&s->text, text_columns[column].width);
+        buf_pad_left(&s->text, start, width - (column > 0) + hidden);
     }
     enum quality q = text_quality(r, PART_COMBINED, i);
     if (text_table_is_no_limit(r, PART_COMBINED, i)) {
@@ -165,22 +211,22 @@ static void text_table_add_line(struct sink *s, const struct text_rows *r, unsig
 
 void text_table(struct sink *s, const struct text_rows *r, uint64_t elapsed_ns)
 {
-    bool parts = has_parts(r);
+    const struct text_layout layout = text_table_lay_out(s, r);
     bool any = false;
     for (unsigned i = 0; i < r->count; i++) {
         if (!text_has_line(r, i))
             continue;
         if (!any) {
             text_style(s, DIM);
-            buf_pad(&s->text, s->text.length, parts ? TITLE : TITLE_ALONE);
-            for (unsigned column = 0; column < (parts ? COLUMNS : COLUMN_MAIN); column++)
-                buf_printf(&s->text, "%*s", (int)text_columns[column].width,
+            buf_pad(&s->text, s->text.length, layout.title);
+            for (unsigned column = 0; column < layout.columns; column++)
+                buf_printf(&s->text, "%*s", (int)text_wide(&s->text, text_columns[column].width),
                            text_columns[column].heading);
             text_style(s, PLAIN);
             buf_putc(&s->text, '\n');
         }
         any = true;
-        text_table_add_line(s, r, i, parts, elapsed_ns);
+        text_table_add_line(s, r, i, &layout, elapsed_ns);
     }
     if (any)
         buf_putc(&s->text, '\n');
@@ -202,19 +248,25 @@ void text_unavailable(struct sink *s, const struct text_rows *r)
 /* ==== Several instances of a kind, one line each ============================================== */
 
 /* As many columns as fit. */
-enum { KIND_NAME = 24, KIND_FIGURE = 10, KIND_COLUMNS = (TEXT_LINE - KIND_NAME) / KIND_FIGURE };
+enum { KIND_NAME = 24, KIND_FIGURE = 10, KIND_COLUMNS = 12 };
 
 /* What has a heading in a line of figures and is known of any of them. */
 struct kind_table {
     unsigned columns[KIND_COLUMNS];
-    unsigned count;
+    unsigned count, most;
 };
+
+static struct kind_table text_kind_table(const struct sink *s)
+{
+    unsigned most = (text_width(s) - KIND_NAME) / text_wide(&s->text, KIND_FIGURE);
+    return (struct kind_table){.most = most < KIND_COLUMNS ? most : KIND_COLUMNS};
+}
 
 /* Adds what is known of one instance: what matters most first, as far as there is room. */
 static void text_kind_choose(struct kind_table *t, const struct text_rows *r)
 {
     for (enum metric_show show = SHOW_HEAD; show <= SHOW_NEVER; show++)
-        for (unsigned i = 0; i < r->count && t->count < KIND_COLUMNS; i++) {
+        for (unsigned i = 0; i < r->count && t->count < t->most; i++) {
             const struct metric *m = metric_of(r->first + i);
             bool is_wanted = m->show == show && (r->selected >> i & 1) && *m->line &&
                              text_quality(r, PART_COMBINED, i) != QUALITY_UNKNOWN;
@@ -238,19 +290,29 @@ static void text_kind_sort(struct kind_table *t)
 static void text_kind_add_heading(struct sink *s, const struct kind_table *t, const char *title,
                                   enum metric_id first)
 {
+    bool has_upper = false;
+    for (unsigned c = 0; c < t->count; c++)
+        has_upper |= strchr(metric_of(first + t->columns[c])->line, '|') != NULL;
     text_style(s, DIM);
-    size_t start = s->text.length;
-    buf_puts(&s->text, title);
-    buf_pad(&s->text, start, KIND_NAME);
-    for (unsigned c = 0; c < t->count; c++) {
-        const struct metric *m = metric_of(first + t->columns[c]);
-        start = s->text.length;
-        /* A total, not a rate. */
-        buf_add(&s->text, m->line, strcspn(m->line, "/"));
-        buf_pad_left(&s->text, start, KIND_FIGURE);
+    for (int upper = has_upper; upper >= 0; upper--) {
+        size_t start = s->text.length;
+        buf_puts(&s->text, upper ? "" : title);
+        buf_pad(&s->text, start, KIND_NAME);
+        for (unsigned c = 0; c < t->count; c++) {
+            char heading[64];
+            text_heading(metric_of(first + t->columns[c]), upper, heading, sizeof heading);
+            start = s->text.length;
+            /* A total, not a rate. */
+            bool is_rate = ends_with(heading, "/s");
+            buf_add(&s->text, heading, strlen(heading) - (is_rate ? strlen("/s") : 0));
+            buf_pad_left(&s->text, start, text_wide(&s->text, KIND_FIGURE));
+        }
+        if (!upper)
+            text_style(s, PLAIN);
+        while (!buf_failed(&s->text) && s->text.data[s->text.length - 1] == ' ')
+            s->text.length--;
+        buf_putc(&s->text, '\n');
     }
-    text_style(s, PLAIN);
-    buf_putc(&s->text, '\n');
 }
 
 static void text_kind_add_line(struct sink *s, const struct kind_table *t,
@@ -270,14 +332,14 @@ static void text_kind_add_line(struct sink *s, const struct kind_table *t,
             buf_puts(&s->text, q == QUALITY_LOWER_BOUND ? "≥" : "");
             human_number(&s->text, metric_of(r->first + i), figure);
         }
-        buf_pad_left(&s->text, start, KIND_FIGURE);
+        buf_pad_left(&s->text, start, text_wide(&s->text, KIND_FIGURE));
     }
     buf_putc(&s->text, '\n');
 }
 
 void text_kind(struct sink *s, const struct summary *summary, enum entity_kind kind)
 {
-    struct kind_table t = {0};
+    struct kind_table t = text_kind_table(s);
     for (size_t i = 0; i < summary->instance_count; i++) {
         if (summary->instances[i].instance->entity.kind != kind)
             continue;
@@ -304,7 +366,7 @@ void text_kind(struct sink *s, const struct summary *summary, enum entity_kind k
 
 void text_targets(struct sink *s, const struct summary *summary)
 {
-    struct kind_table t = {0};
+    struct kind_table t = text_kind_table(s);
     for (size_t i = 0; i < summary->target_count; i++) {
         struct text_rows r = text_rows_of_target(s, &summary->targets[i]);
         text_kind_choose(&t, &r);

@@ -13,55 +13,41 @@
 /* How much of each limit was used, for those of which that is known. */
 static void text_add_limits(struct sink *s, const struct limits *limits)
 {
-    enum { NAME = 34, FIGURE = 12 };
-    static const struct {
-        enum limit_kind kind;
-        enum metric_id unit;
-        const char *name;
-    } kinds[] = {
-        {LIMIT_CPUS, process_cpu_cores, "cores"},
-        {LIMIT_MEMORY_BYTES, process_memory_rss_bytes, "memory"},
-        {LIMIT_TASKS, process_threads_count, "tasks of the cgroup"},
-        {LIMIT_ADDRESS_BYTES, process_memory_rss_bytes, "address space of the main process"},
-        {LIMIT_OPEN_FILES, process_threads_count, "open files of the main process"},
-        {LIMIT_CPU_SECONDS, process_cpu_seconds, "CPU time of the main process"},
-    };
-    bool any = false;
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        const struct limit *l = &limits->of[kinds[i].kind];
-        const struct metric *m = metric_of(kinds[i].unit);
-        double allowed = kinds[i].kind == LIMIT_CPUS ? l->cores : (double)l->value;
-        if (!l->known || l->unlimited || !l->has_used || !(allowed > 0))
-            continue;
-        if (!any) {
-            text_style(s, DIM);
-            buf_printf(&s->text, "%-*s%*s%*s%*s\n", NAME, "Limits", FIGURE, "used", FIGURE, "of",
-                       FIGURE, "set by");
-            text_style(s, PLAIN);
-        }
-        any = true;
-        size_t start = s->text.length;
-        buf_puts(&s->text, kinds[i].name);
-        bool is_charged = kinds[i].kind == LIMIT_MEMORY_BYTES && l->whose &&
-                          strcmp(l->whose, "cgroup") == 0;
-        buf_puts(&s->text, is_charged ? " charged to the cgroup" : "");
-        buf_pad(&s->text, start, NAME);
-        start = s->text.length;
-        buf_puts(&s->text, l->used_is_least && !l->reached ? "≥ " : "");
-        human_number(&s->text, m, l->used);
-        buf_pad_left(&s->text, start, FIGURE);
-        start = s->text.length;
-        human_number(&s->text, m, allowed);
-        buf_pad_left(&s->text, start, FIGURE);
-        buf_printf(&s->text, "    %s", l->by);
-        if (l->cgroup) {
-            buf_puts(&s->text, " of ");
-            text_foreign(s, l->cgroup);
-        }
-        buf_printf(&s->text, "%s%s\n", l->reached ? ", reached: " : "",
-                   l->reached ? l->reached : "");
+    enum { NAME_AT_MOST = 34, NAME_OF_BYTES = 24, FIGURE = 12 };
+    struct limit_used used[LIMITS];
+    unsigned count = limits_used(limits, used);
+    const unsigned figure = text_wide(&s->text, FIGURE);
+    const unsigned name = figure > FIGURE && text_width(s) <= TEXT_LINE ? NAME_OF_BYTES
+                                                                        : NAME_AT_MOST;
+    if (count) {
+        text_style(s, DIM);
+        buf_printf(&s->text, "%-*s%*s%*s%*s\n", (int)name, "Limits", (int)figure, "used",
+                   (int)figure, "of", FIGURE, "set by");
+        text_style(s, PLAIN);
     }
-    if (any)
+    for (unsigned i = 0; i < count; i++) {
+        const struct limit_used *u = &used[i];
+        size_t start = s->text.length;
+        buf_puts(&s->text, u->name);
+        text_cut(&s->text, start, name);
+        buf_pad(&s->text, start, name);
+        start = s->text.length;
+        buf_puts(&s->text, u->is_least ? "≥ " : "");
+        human_number(&s->text, u->unit, u->used);
+        buf_pad_left(&s->text, start, figure);
+        start = s->text.length;
+        human_number(&s->text, u->unit, u->allowed);
+        buf_pad_left(&s->text, start, figure);
+        buf_puts(&s->text, "    ");
+        text_foreign(s, u->limit->by); /* a record has any text */
+        if (u->limit->cgroup) {
+            buf_puts(&s->text, " of ");
+            text_foreign(s, u->limit->cgroup);
+        }
+        buf_printf(&s->text, "%s%s\n", u->limit->reached ? ", reached: " : "",
+                   u->limit->reached ? u->limit->reached : "");
+    }
+    if (count)
         buf_putc(&s->text, '\n');
 }
 
@@ -94,7 +80,7 @@ static void text_add_survivors(struct sink *s, const struct summary *summary)
 /* What measuring cost. */
 static void text_add_self(struct sink *s, const struct summary *summary)
 {
-    struct buf b = {0};
+    struct buf b = buf_like(&s->text);
     double elapsed = (double)summary->elapsed_ns / 1e9;
     for (unsigned i = 0; i < SELF_METRICS; i++) {
         const struct metric *m = metric_of(metric_first(ENTITY_SELF) + i);

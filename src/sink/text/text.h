@@ -21,6 +21,7 @@ struct text_line {
     struct buf shorter;        /* the remark in fewer columns, or empty */
     const struct curve *curve; /* borrowed, or NULL */
     bool curve_is_peak;        /* the largest value of each column, otherwise the mean */
+    bool is_heading, is_row;   /* of a table: a heading is not left without rows */
     const char *style;         /* escape sequence, or NULL */
 };
 
@@ -28,19 +29,21 @@ struct text_line {
 struct text_block {
     struct text_line lines[TEXT_BLOCK_LINES];
     unsigned count;
+    enum byte_units units;
 };
 
-/* A new line at the end, to be filled in. */
+/* A new line at the end, to be filled in. Past the last the newest is replaced. */
 struct text_line *text_block_add(struct text_block *b, enum text_rank rank, const char *label);
 
-/* Writes at most so many lines, and empties the block. */
+/* Writes at most so many lines, as wide as that, and empties the block. */
 void text_block_write(struct text_block *b, struct sink *s, unsigned most, unsigned width);
 
-/* Cuts what follows `start` to so many columns, with an ellipsis. */
-void text_cut(struct buf *b, size_t start, unsigned columns);
-
-/* Replaces all characters beyond ASCII from `start` on, for terminals that do not show them. */
-void text_to_ascii(struct buf *b, size_t start);
+/* The width of a column of figures, which plain bytes need more of. */
+static inline unsigned text_wide(const struct buf *b, unsigned width)
+{
+    enum { DIGITS_MORE = 6 };
+    return width + (b->units == BYTES_PLAIN ? DIGITS_MORE : 0);
+}
 
 /* ==== Tables ================================================================================== */
 
@@ -81,8 +84,8 @@ void text_targets(struct sink *s, const struct summary *summary);
 /* Phases, gauges and counts of the marks; nothing without marks. */
 void text_marks(struct sink *s, const struct mark_totals *t);
 
-/* A table of the GPUs, unless the table of the machine has it (has_table); how long each was idle;
- * the energy of the run. Nothing where no GPU was read. */
+/* A table of the GPUs, unless the table of the machine has it (has_table), and how long each was
+ * idle. Nothing where no GPU was read. */
 void text_gpus(struct sink *s, const struct summary *summary, bool has_table);
 
 /* ==== The answer at a glance ================================================================== */
@@ -95,12 +98,32 @@ struct glance {
     const struct summary *summary;
     struct text_rows rows; /* of the target, or of the machine */
     unsigned width;
+    bool has_limit_hit; /* a line names a limit that was reached */
     struct text_block block;
 };
 
-/* Tables in it: each of several targets; the processes, or programs, that used most. */
+/* A figure of the target, or of the machine, as a whole. A lower bound of zero is unknown. */
+enum quality glance_quality(const struct glance *g, enum metric_id id);
+double glance_figure(const struct glance *g, enum metric_id id);
+double glance_mean(const struct glance *g, enum metric_id id);
+
+/* The same with its sign, or "unknown". */
+void glance_put(const struct glance *g, struct buf *b, enum metric_id id);
+
+/* The peak of the job's memory, as far as it is known. */
+struct memory_peak glance_memory(const struct glance *g);
+
+/* GPUs, each or together, and the energy of the run. */
+void glance_add_gpus(struct glance *g);
+void glance_add_energy(struct glance *g);
+
+/* Tables in it: each of several targets; phases; the processes, or programs, that used most. */
 void glance_add_targets(struct glance *g);
+void glance_add_phases(struct glance *g);
 void glance_add_largest(struct glance *g);
+
+/* Quality, notes, outputs, cost. */
+void glance_add_foot(struct glance *g);
 
 /* What ran, how it ended, what it used: at most sixteen lines. */
 void text_glance(struct sink *s, const struct summary *summary);

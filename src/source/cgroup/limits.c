@@ -35,7 +35,7 @@ int parse_kmsg(struct scan text, struct kmsg *ret)
     return 0;
 }
 
-bool kmsg_tells_killed(struct scan message, uint64_t pid)
+bool kmsg_is_kill_of(struct scan message, uint64_t pid)
 {
     static const char words[] = "Killed process ";
     const char *found = memmem(message.at, scan_length(message), words, sizeof words - 1);
@@ -84,7 +84,7 @@ enum kernel_log_answer kernel_log_killed(const struct sysroot *root, pid_t pid,
         if (parse_kmsg(scan_text(text, (size_t)n), &k) < 0)
             continue;
         complete |= k.sequence == 0 || k.time_us < since_us;
-        if (k.time_us >= since_us && kmsg_tells_killed(k.message, (uint64_t)pid))
+        if (k.time_us >= since_us && kmsg_is_kill_of(k.message, (uint64_t)pid))
             return KERNEL_LOG_YES;
     }
     return KERNEL_LOG_UNKNOWN;

@@ -81,7 +81,7 @@ struct kmsg {
 int parse_kmsg(struct scan text, struct kmsg *ret);
 
 /* Whether the message says that the OOM killer killed this process. */
-bool kmsg_tells_killed(struct scan message, uint64_t pid);
+bool kmsg_is_kill_of(struct scan message, uint64_t pid);
 
 /* ==== Kernel log ============================================================================== */
 

@@ -406,14 +406,14 @@ static int cgroup_places_not_found(const struct sysroot *root, const struct cgro
                                    const char *path, struct toll_error *e)
 {
     if (!mounts->count)
-        return err_set(e, -ENOENT, "there is no cgroup %s: no cgroup hierarchy is mounted here",
-                       path);
+        return err_set(e, -ENOENT, "no cgroup '%s': no cgroup hierarchy is mounted", path);
     const char *below_root = path + strspn(path, "/");
     if (*path == '/' && *below_root && faccessat(root->root, below_root, F_OK, 0) == 0)
-        return err_set(e, -EINVAL, "%s is no cgroup: give a directory below %s, or a path in it",
+        return err_set(e, -EINVAL,
+                       "'%s' is not a cgroup (expected a directory below %s, or a path inside it)",
                        path, mounts->list[0].point);
-    return err_set(e, -ENOENT, "there is no cgroup %s: it was looked for below %s%s", path,
-                   mounts->list[0].point, mounts->count > 1 ? " and in the other hierarchies" : "");
+    return err_set(e, -ENOENT, "no cgroup '%s' below %s%s", path, mounts->list[0].point,
+                   mounts->count > 1 ? " or in the other hierarchies" : "");
 }
 
 int cgroup_places_of_path(struct cgroup_places *ret, const struct sysroot *root, const char *path,
@@ -423,8 +423,7 @@ int cgroup_places_of_path(struct cgroup_places *ret, const struct sysroot *root,
     for (const char *at = path; (at = strstr(at, "..")); at += 2)
         is_valid &= !((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'));
     if (!is_valid)
-        return err_set(e, -EINVAL, "'%s' is no path of a cgroup: it is empty or has .. in it",
-                       path);
+        return err_set(e, -EINVAL, "invalid cgroup '%s' (empty, or with '..' in it)", path);
     struct cgroup_mounts mounts = {0};
     struct cgroup_places places = {0};
     int r = cgroup_mounts_read(&mounts, root);
@@ -436,7 +435,7 @@ int cgroup_places_of_path(struct cgroup_places *ret, const struct sysroot *root,
     bool failed = r < 0;
     r = cgroup_places_finish(ret, &places, r);
     if (failed)
-        err_set(e, r, "cannot look for the cgroup %s: %s", path, strerror(-r));
+        err_set(e, r, "cannot find cgroup '%s': %s", path, strerror(-r));
     else if (r < 0)
         r = cgroup_places_not_found(root, &mounts, path, e);
     cgroup_mounts_done(&mounts);

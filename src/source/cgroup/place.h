@@ -50,7 +50,7 @@ int cgroup_places_of_path(struct cgroup_places *ret, const struct sysroot *root,
 void cgroup_places_done(struct cgroup_places *p);
 
 /* Where a controller's figures are: in its own hierarchy, or in version 2's; NULL when there is
- * none, or when it would tell of the whole machine. */
+ * none, or when its figures would be those of the whole machine. */
 const struct cgroup_place *cgroup_place_for(const struct cgroup_places *p,
                                             enum cgroup_controller controller);
 

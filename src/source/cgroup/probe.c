@@ -82,11 +82,11 @@ static void cgroup_find_missing(const struct probe_facts *p, const struct cgroup
             buf_printf(&what, "%s%s", what.length ? ", " : "", wanted[i].what);
     const char *words = what.data ? what.data : "it";
     if (is_root)
-        finding_missing(f, "toll is in the root, whose figures are the machine's");
+        finding_missing(f, "toll is in the root cgroup, which counts the whole machine");
     else if (missing == BIT(ARRAY_LEN(wanted)) - 1)
-        finding_missing(f, "no figures of %s", words);
+        finding_missing(f, "no counters for %s", words);
     else
-        finding_partly(f, "no figures of %s", words);
+        finding_partly(f, "no counters for %s", words);
     buf_done(&what);
     const struct cgroup_place *v2 = &places->at[CGROUP_UNIFIED];
     if (p->has_systemd)
@@ -118,7 +118,7 @@ void probe_cgroup(const struct probe_facts *p, struct finding *f)
         return;
     }
     if (cgroup_open_of(&c, &p->root, 0) < 0) {
-        finding_missing(f, "toll is outside of what is mounted");
+        finding_missing(f, "the cgroup of toll is not visible here");
         finding_remedy(f, "a cgroup namespace (docker run --cgroupns=private)");
         return;
     }
@@ -155,7 +155,7 @@ static int cgroup_try_write(const struct probe_facts *p, const struct cgroup_pla
 void probe_own_cgroup(const struct probe_facts *p, struct finding *f)
 {
     struct cgroup_places places;
-    finding_ok(f, "exact", "mkdir, attach --cgroup");
+    finding_ok(f, "exact", "mkdir, toll attach --cgroup");
     if (cgroup_places_of_pid(&places, &p->root, 0) < 0) {
         finding_missing(f, "no cgroups are mounted");
         finding_remedy(f, "mount -t cgroup2 none /sys/fs/cgroup");
@@ -208,10 +208,9 @@ void probe_limits(const struct probe_facts *p, struct finding *f)
         finding_detail(f, "%s", text.data ? text.data : "");
         buf_done(&text);
     } else if (has_cpus || has_memory) {
-        finding_partly(f, "it is not known how %s may be used",
-                       has_cpus ? "much memory" : "many CPUs");
+        finding_partly(f, "the limit on %s is unknown", has_cpus ? "memory" : "CPUs");
     } else {
-        finding_missing(f, "/proc tells neither of CPUs nor of memory");
+        finding_missing(f, "/proc lists neither CPUs nor memory");
     }
     if (!has_cpus || !has_memory)
         finding_remedy(f, "mount -t proc proc /proc");
@@ -243,16 +242,17 @@ void probe_oom(const struct probe_facts *p, struct finding *f)
     bool counter = cgroup_open_of(&c, &p->root, 0) == 0 && cgroup_oom_kills(c, &kills);
     cgroup_close(c);
     finding_ok(f, "exact",
-               log == counter ? "its log, counter of the cgroup"
-               : log          ? "its log"
-                              : "counter of the cgroup");
+               log == counter ? "kernel log, cgroup counter"
+               : log          ? "kernel log"
+                              : "cgroup counter");
     if (log || counter)
         return;
     if (p->root.live && oom_log_is_restricted(p)) {
-        finding_missing(f, "its log is for root, no counter");
+        finding_missing(f, "the kernel log is for root, no cgroup counter");
         finding_remedy(f, "sysctl kernel.dmesg_restrict=0");
+        finding_needs_root(f, p);
     } else {
-        finding_missing(f, "neither log nor counter to read");
+        finding_missing(f, "no kernel log, no cgroup counter");
         finding_remedy(f, probe_is_since(p, 4, 13) ? "a cgroup with the memory controller"
                                                    : "Linux 4.13 or later");
     }

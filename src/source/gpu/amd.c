@@ -213,7 +213,7 @@ static void amdgpu_read(void *state, struct gpu_frame *f, const pid_t *pids, siz
 const struct gpu_vendor gpu_vendor_amdgpu = {
     .name = "amd",
     .people = "AMD",
-    .lost = "it was taken out or has fallen off the bus",
+    .lost = "removed or fallen off the bus",
     .means = "amdgpu",
     .is_likely = amdgpu_is_likely,
     .open = amdgpu_open,

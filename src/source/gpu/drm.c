@@ -294,7 +294,7 @@ unsigned drm_vendor_read(struct drm_vendor *v, struct gpu_frame *f, const pid_t 
         if (d->is_lost)
             continue;
         if (!v->clients.denied)
-            d->tells = GPU_TELLS_MEMORY | GPU_TELLS_SHARE | GPU_TELLS_BUSY;
+            d->lists = GPU_LISTS_MEMORY | GPU_LISTS_SHARE | GPU_LISTS_BUSY;
         if (!drm_card_is_asleep(card, v->root))
             drm_figures_read(&v->figures[i], v->root, &d->row);
     }
@@ -302,8 +302,8 @@ unsigned drm_vendor_read(struct drm_vendor *v, struct gpu_frame *f, const pid_t 
     if (v->clients.denied && !v->denied_said) {
         v->denied_said = true;
         snprintf(trouble->sentence, sizeof trouble->sentence,
-                 "what process %d has of %s GPUs cannot be read: run toll as the user of that "
-                 "process, or as root",
+                 "cannot read what process %d uses of %s GPUs (run toll as the user of that "
+                 "process, or as root)",
                  (int)v->clients.denied, v->people);
     }
     return first;

@@ -452,12 +452,12 @@ static void helper_say_crashed(const struct gpu_helper *h, struct gpu_trouble *t
                                const char *what)
 {
     if (!h->is_hung_up)
-        snprintf(trouble->sentence, sizeof trouble->sentence, "%s's library (%s) crashed: %s",
+        snprintf(trouble->sentence, sizeof trouble->sentence, "%s library (%s) crashed; %s",
                  h->vendor->people, h->vendor->means, what);
 }
 
 /* Waits for an answer without devices. The end of toll-gpu does not close its socket, whose other
- * end this process has as well: its pipe tells. */
+ * end this process has as well: its pipe shows it. */
 static bool helper_receive_kind(struct gpu_helper *h, struct helper_answer *ret, int kind)
 {
     struct gpu_frame none = {0};
@@ -520,7 +520,7 @@ enum gpu_look gpu_helper_read(struct gpu_helper *h, struct gpu_frame *f, const p
         return said.is_whole ? GPU_LOOK_WHOLE : GPU_LOOK_ENERGY;
     }
     gpu_frame_clear(f);
-    helper_say_crashed(h, trouble, "the figures of its GPUs end here");
+    helper_say_crashed(h, trouble, "figures of its GPUs end here");
     return GPU_LOOK_DEAD;
 }
 

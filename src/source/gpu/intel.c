@@ -101,7 +101,7 @@ static void intel_gpu_read(void *state, struct gpu_frame *f, const pid_t *pids, 
 const struct gpu_vendor gpu_vendor_intel = {
     .name = "intel",
     .people = "Intel",
-    .lost = "it was taken out or has fallen off the bus",
+    .lost = "removed or fallen off the bus",
     .means = "i915, xe",
     .is_likely = intel_gpu_is_likely,
     .open = intel_gpu_open,

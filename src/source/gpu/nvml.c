@@ -145,7 +145,7 @@ static int nvml_read_lists(struct nvml_processes *p, const struct nvml_api *api,
     map_done(&seen);
     if (!known || result != NVML_OK)
         return result;
-    f->devices[device].tells |= GPU_TELLS_MEMORY;
+    f->devices[device].lists |= GPU_LISTS_MEMORY;
     if (!total && gpu_pids_hide_users(pids))
         gpu_frame_process(f, device, GPU_UNKNOWN_PID);
     else
@@ -205,7 +205,7 @@ static int nvml_read_shares(struct nvml_processes *p, const struct nvml_api *api
         if (!share || share->time_us > sample->time_us)
             continue;
         share->time_us = sample->time_us;
-        share->told_ns = now_ns;
+        share->listed_ns = now_ns;
         share->share = sample->sm / 100.0;
     }
     if (r == NVML_OK)
@@ -214,7 +214,7 @@ static int nvml_read_shares(struct nvml_processes *p, const struct nvml_api *api
         s->asked_ns = now_ns;
     size_t kept = 0;
     for (size_t i = 0; i < s->count; i++)
-        if (now_ns - s->items[i].told_ns <= SHARE_HOLDS_NS)
+        if (now_ns - s->items[i].listed_ns <= SHARE_HOLDS_NS)
             s->items[kept++] = s->items[i];
     s->count = kept;
     return r == NVML_NOT_FOUND ? NVML_OK : r; /* nothing new */
@@ -248,11 +248,11 @@ int nvml_processes_read(struct nvml_processes *p, const struct nvml_api *api, nv
     if (listed == NVML_LOST)
         return listed;
     int r = nvml_read_shares(p, api, handle, shares, now_ns);
-    bool is_listed = f->devices[device].tells & GPU_TELLS_MEMORY;
+    bool is_listed = f->devices[device].lists & GPU_LISTS_MEMORY;
     /* With history alone the driver has yet to say what is now. */
     bool is_known = !shares->has_history || now_ns - shares->asked_ns > SHARE_HOLDS_NS;
     if (r == NVML_OK && (is_known || is_listed)) /* a process that is not listed has no share */
-        f->devices[device].tells |= GPU_TELLS_SHARE;
+        f->devices[device].lists |= GPU_LISTS_SHARE;
     if (r == NVML_OK && is_known)
         nvml_put_shares(shares, pids, f, device, is_listed);
     return r == NVML_LOST || listed == NVML_OK ? r : listed;
@@ -302,14 +302,14 @@ static void nvml_close(void *state)
 static const char *nvml_advice(int result)
 {
     switch (result) {
-    case NVML_NO_PERMISSION: return "the user may not open /dev/nvidia*";
+    case NVML_NO_PERMISSION: return "no permission to open /dev/nvidia*";
     case NVML_NO_DRIVER: return "load the driver: modprobe nvidia";
     case NVML_MISMATCH:
-        return "the driver was upgraded and the old one is still loaded: restart the machine, or "
-               "unload and load the kernel's modules";
-    case NVML_LOST: return "a GPU has fallen off the bus: restart the machine";
-    case NVML_NOT_READY: return "the GPUs are being reset or start up: try again";
-    default: return "nvidia-smi may tell more";
+        return "the driver was upgraded and the old one is still loaded: reboot, or reload the "
+               "kernel modules";
+    case NVML_LOST: return "a GPU has fallen off the bus: reboot";
+    case NVML_NOT_READY: return "the GPUs are being reset or are starting: try again";
+    default: return "see nvidia-smi";
     }
 }
 
@@ -320,8 +320,8 @@ static int nvml_begin(struct nvml *n, const struct gpu_context *c, struct gpu_tr
     if (!library) {
         bool has_driver = nvml_is_likely(c->root);
         snprintf(trouble->sentence, sizeof trouble->sentence,
-                 "NVIDIA's library cannot be loaded: %s%s", why,
-                 has_driver ? "; install the one that belongs to the driver" : "");
+                 "cannot load the NVIDIA library: %s%s", why,
+                 has_driver ? " (install the one that matches the driver)" : "");
         return has_driver ? -ELIBACC : -ENODEV;
     }
     int r = nvml_api_find(&n->api, library, trouble);
@@ -336,8 +336,8 @@ static int nvml_begin(struct nvml *n, const struct gpu_context *c, struct gpu_tr
         return 0;
     }
     snprintf(trouble->sentence, sizeof trouble->sentence,
-             "NVIDIA's library does not begin (error %d, %s): %s", r, nvml_api_words(&n->api, r),
-             nvml_advice(r));
+             "cannot initialise the NVIDIA library (error %d, %s): %s", r,
+             nvml_api_words(&n->api, r), nvml_advice(r));
     return r == NVML_NO_DRIVER ? -ENODEV : -EIO;
 }
 
@@ -373,7 +373,7 @@ static int nvml_find_devices(struct nvml *n, struct gpu_trouble *trouble)
     int r = n->api.count(&count);
     if (r != NVML_OK) {
         snprintf(trouble->sentence, sizeof trouble->sentence,
-                 "NVIDIA's library does not list its GPUs (error %d, %s): %s", r,
+                 "the NVIDIA library cannot list GPUs (error %d, %s): %s", r,
                  nvml_api_words(&n->api, r), nvml_advice(r));
         return -EIO;
     }
@@ -388,7 +388,7 @@ static int nvml_find_devices(struct nvml *n, struct gpu_trouble *trouble)
             nvml_add_instances(n, i);
         } else if (r != NVML_NO_PERMISSION || !*trouble->sentence) {
             snprintf(trouble->sentence, sizeof trouble->sentence,
-                     "NVIDIA's GPU %u does not answer (error %d, %s): %s", i, r,
+                     "NVIDIA GPU %u does not respond (error %d, %s): %s", i, r,
                      nvml_api_words(&n->api, r), nvml_advice(r));
         }
     }
@@ -494,11 +494,10 @@ static void nvml_note_failure(struct nvml *n, struct gpu_trouble *trouble)
         if (is_known || n->noted_count == ARRAY_LEN(n->noted))
             continue;
         n->noted[n->noted_count++] = r;
-        snprintf(trouble->sentence, sizeof trouble->sentence,
-                 "NVIDIA's GPU %u: cannot read %s (error %d, %s); figures that fail like this are "
-                 "unknown",
-                 d->facts.index, nvml_device_reading(k % NVML_READINGS), r,
-                 nvml_api_words(&n->api, r));
+        snprintf(
+            trouble->sentence, sizeof trouble->sentence,
+            "NVIDIA GPU %u: cannot read %s (error %d, %s); figures with this error are unknown",
+            d->facts.index, nvml_device_reading(k % NVML_READINGS), r, nvml_api_words(&n->api, r));
         return;
     }
 }
@@ -532,7 +531,7 @@ static void nvml_read(void *state, struct gpu_frame *f, const pid_t *pids, size_
 const struct gpu_vendor gpu_vendor_nvml = {
     .name = "nvidia",
     .people = "NVIDIA",
-    .lost = "it has fallen off the bus",
+    .lost = "fallen off the bus",
     .means = "NVML",
     .is_likely = nvml_is_likely,
     .open = nvml_open,

@@ -120,7 +120,7 @@ struct nvml_share {
     unsigned pid; /* as the driver counts */
     double share;
     unsigned long long time_us; /* by the driver's clock */
-    uint64_t told_ns;           /* by ours */
+    uint64_t listed_ns;         /* by ours */
 };
 
 /* What has to be remembered of each device. */
@@ -140,7 +140,7 @@ void nvml_shares_done(struct nvml_shares *s);
  * length - 1; 0 when no driver has such a layout. */
 size_t nvml_processes_stride(size_t length, unsigned count);
 
-/* Adds the processes of a device to the frame, and fills in its row and `tells`. NVML_LOST when the
+/* Adds the processes of a device to the frame, and fills in its row and `lists`. NVML_LOST when the
  * GPU is lost, otherwise what the library returned. */
 int nvml_processes_read(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
                         struct nvml_shares *shares, struct gpu_pids *pids, struct gpu_frame *f,

@@ -59,16 +59,16 @@ int nvml_api_find(struct nvml_api *api, void *library, struct gpu_trouble *troub
     dynlib_find(library, symbols, ARRAY_LEN(symbols), api);
     if (api->init && api->count && api->handle)
         return 0;
-    snprintf(trouble->sentence, sizeof trouble->sentence,
-             "libnvidia-ml.so.1 is there, but lacks the functions that list GPUs: it is not "
-             "NVIDIA's, or a stub for linking");
+    snprintf(
+        trouble->sentence, sizeof trouble->sentence,
+        "libnvidia-ml.so.1 has no functions to list GPUs (not from NVIDIA, or a stub for linking)");
     return -ENOSYS;
 }
 
 const char *nvml_api_words(const struct nvml_api *api, int result)
 {
     const char *said = api->error_string ? api->error_string(result) : NULL;
-    return said && *said ? said : "no words for it";
+    return said && *said ? said : "no description";
 }
 
 /* ==== Nvml device ============================================================================= */
@@ -310,6 +310,6 @@ int nvml_device_read(struct nvml_device *d, const struct nvml_api *api, struct g
 void nvml_device_lose(struct gpu_device *d)
 {
     d->row.present = 0;
-    d->tells = 0;
+    d->lists = 0;
     d->is_lost = true;
 }

@@ -20,7 +20,7 @@ struct gpu_pids {
     bool is_nested;             /* toll runs in a pid namespace */
     const pid_t *interest;      /* borrowed for a round: the processes of interest, sorted */
     size_t interest_count;
-    uint64_t signature;   /* of interest: tells whether it has changed */
+    uint64_t signature;   /* of interest: shows whether it has changed */
     uint64_t renewed_ns;  /* when the rest was forgotten last */
     struct map called;    /* from pids in other namespaces to ours, or 0 when several match */
     bool is_called_read;  /* called is filled in */

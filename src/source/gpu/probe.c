@@ -13,7 +13,7 @@ enum { ANSWER_MS = 5000, END_MS = 200 };
 #define LATE_NS (4 * NS_PER_SECOND)
 
 #define DRIVER_REMEDY                                                                              \
-    "load the driver of the GPU (nvidia, amdgpu, i915 or xe); in a container hand the devices in " \
+    "load the GPU driver (nvidia, amdgpu, i915 or xe); in a container pass the devices "           \
     "(docker run --gpus all)"
 
 /* Power comes with the second reading where a counter of energy gives it. */
@@ -88,7 +88,7 @@ static void gpus_ask_drivers(struct gpu_readers *r, bool is_likely, struct findi
 {
     struct gpu_frame frame = {0};
     struct gpu_trouble why;
-    bool is_beginning, tells_processes = false;
+    bool is_beginning, lists_processes = false;
     gpu_readers_ask(r, NULL, 0, 0);
     bool has_answer = gpu_readers_wait(r, ANSWER_MS, true);
     gpu_readers_take(r, &frame);
@@ -99,23 +99,23 @@ static void gpus_ask_drivers(struct gpu_readers *r, bool is_likely, struct findi
         snprintf(why.sentence, sizeof why.sentence, "%s GPUs (%s) have not answered for %d s",
                  late->people, late->means, ANSWER_MS / 1000);
     for (size_t i = 0; i < frame.device_count; i++)
-        tells_processes |= frame.devices[i].tells != 0;
+        lists_processes |= frame.devices[i].lists != 0;
     if (frame.device_count) {
         struct buf devices = gpus_describe(&frame);
         const char *known = buf_failed(&devices) ? "" : devices.data;
         if (has_trouble)
             finding_partly(f, "%s; %s", known, why.sentence);
-        else if (!tells_processes)
-            finding_partly(f, "%s; they do not tell which process uses them", known);
+        else if (!lists_processes)
+            finding_partly(f, "%s; no usage per process", known);
         else
             finding_detail(f, "%s", known);
         buf_done(&devices);
     } else {
         bool has_reason = (has_trouble || is_likely) && *why.sentence;
-        finding_missing(f, "%s", has_reason ? why.sentence : "no GPU that has a driver");
+        finding_missing(f, "%s", has_reason ? why.sentence : "no GPU with a driver found");
         finding_remedy(f, "%s",
-                       !has_answer   ? "see what the driver writes to the kernel log: dmesg"
-                       : has_trouble ? "mend that, then see: toll doctor gpus"
+                       !has_answer   ? "check the kernel log: dmesg"
+                       : has_trouble ? "fix this, then run: toll doctor gpus"
                                      : DRIVER_REMEDY);
     }
     gpu_frame_done(&frame);
@@ -129,12 +129,12 @@ void probe_gpus(const struct probe_facts *p, struct finding *f)
     if (!p->root.live && is_likely) {
         finding_unknown(f, "a recorded machine has no driver to ask");
     } else if (!p->root.live) {
-        finding_missing(f, "no GPU that has a driver");
+        finding_missing(f, "no GPU with a driver found");
         finding_remedy(f, DRIVER_REMEDY);
     } else {
         int result = gpu_readers_start(&r, &p->root, gpu_vendors, true);
         if (result < 0) {
-            finding_unknown(f, "no thread to ask in: %s", strerror(-result));
+            finding_unknown(f, "cannot start a thread: %s", strerror(-result));
             return;
         }
         gpus_ask_drivers(r, is_likely, f);

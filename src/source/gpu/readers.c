@@ -90,7 +90,7 @@ static void reader_keep_energy(struct gpu_reader *r, const struct gpu_frame *f)
     r->energy.process_count = 0;
     r->has_energy = f->device_count;
     r->energy_cost_ns = clock_mono(NULL) - r->busy_since_ns;
-    worker_tell(&r->worker);
+    worker_wake(&r->worker);
 }
 
 /* Called by the helper in the middle of a slow look. */
@@ -116,7 +116,7 @@ static void reader_open(struct gpu_reader *r)
     r->is_open = result == 0;
     r->has_begun = true;
     r->busy_since_ns = 0;
-    worker_tell(&r->worker);
+    worker_wake(&r->worker);
     worker_unlock(&r->worker);
 }
 
@@ -188,7 +188,7 @@ static void reader_hand_over(struct gpu_reader *r, enum gpu_look look,
             if (!d->is_lost)
                 continue;
             snprintf(lost.sentence, sizeof lost.sentence,
-                     "%s's GPU %u (%s) is lost: %s, and its figures end here", r->vendor->people,
+                     "%s GPU %u (%s) is lost (%s); its figures end here", r->vendor->people,
                      d->facts.index, *d->facts.uuid ? d->facts.uuid : d->facts.pci,
                      r->vendor->lost);
             reader_add_message(r, &lost);
@@ -200,7 +200,7 @@ static void reader_hand_over(struct gpu_reader *r, enum gpu_look look,
     r->is_reading = false;
     r->busy_since_ns = 0;
     reader_add_message(r, trouble);
-    worker_tell(&r->worker);
+    worker_wake(&r->worker);
 }
 
 static void reader_work(void *arg)
@@ -278,7 +278,7 @@ static void reader_stop(struct gpu_reader *r)
     r->stop = true;
     if (r->helper && (r->is_reading || !r->has_begun)) /* the thread waits for the helper */
         gpu_helper_hang_up(r->helper);
-    worker_tell(&r->worker);
+    worker_wake(&r->worker);
     worker_unlock(&r->worker);
 }
 
@@ -316,7 +316,7 @@ static void reader_ask(struct gpu_reader *r, const pid_t *pids, size_t count, ui
         r->asked_count = count;
         r->is_asked = true;
         r->due_ns = due_ns;
-        worker_tell(&r->worker);
+        worker_wake(&r->worker);
     }
     worker_unlock(&r->worker);
 }

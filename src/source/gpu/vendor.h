@@ -35,16 +35,16 @@ void gpu_facts_name(const struct gpu_facts *f, char *ret, size_t size);
 /* Which figures a device reports for every process that uses it: a process that is not listed has
  * none of it. */
 enum {
-    GPU_TELLS_MEMORY = 1 << 0,
-    GPU_TELLS_SHARE = 1 << 1,
-    GPU_TELLS_BUSY = 1 << 2,
+    GPU_LISTS_MEMORY = 1 << 0,
+    GPU_LISTS_SHARE = 1 << 1,
+    GPU_LISTS_BUSY = 1 << 2,
 };
 
 /* One device at one moment. */
 struct gpu_device {
     struct gpu_facts facts;
     struct row row;     /* of ENTITY_GPU; counters as the driver has them */
-    unsigned tells;     /* GPU_TELLS_… */
+    unsigned lists;     /* GPU_LISTS_… */
     bool is_divided;    /* its instances are devices of their own and have its processes */
     bool is_lost;       /* it was there and is gone; the reader reports that once */
     uint64_t energy_ns; /* when its energy counter was read, monotonic; 0: when the look began */

@@ -8,7 +8,7 @@
 
 /* ==== Proc stat =============================================================================== */
 
-/* In the order of the columns; a kernel tells a first part of them. */
+/* In the order of the columns; an older kernel has only the first ones. */
 enum cpu_mode {
     CPU_USER,
     CPU_NICE,
@@ -24,7 +24,7 @@ enum cpu_mode {
 
 /* Ticks of USER_HZ. No tick is in two modes: the kernel's own `user` contains `guest`. */
 struct cpu_times {
-    unsigned modes; /* how many of them this kernel tells */
+    unsigned modes; /* how many of them this kernel has */
     uint64_t ticks[CPU_MODES];
     uint64_t busy_ticks; /* all but idle, iowait and steal */
 };

@@ -36,7 +36,7 @@ enum { DISKSTATS_SECTOR_BYTES = 512, DISKSTATS_NAME_BYTES = 32 };
 struct diskstats {
     uint64_t major, minor;
     char name[DISKSTATS_NAME_BYTES];
-    unsigned fields; /* how many of them this kernel tells */
+    unsigned fields; /* how many of them this kernel has */
     uint64_t values[DISKSTATS_FIELDS];
 };
 

@@ -276,9 +276,9 @@ void probe_system(const struct probe_facts *p, struct finding *f)
     if (cpu && memory && load)
         return;
     if (!cpu && !memory && !load)
-        finding_missing(f, "none of these files can be read");
+        finding_missing(f, "/proc/stat, meminfo and loadavg cannot be read");
     else
-        finding_partly(f, "not to be read in /proc:%s%s%s", cpu ? "" : " stat",
+        finding_partly(f, "cannot be read in /proc:%s%s%s", cpu ? "" : " stat",
                        memory ? "" : " meminfo", load ? "" : " loadavg");
     finding_remedy(f, "mount -t proc proc /proc");
 }

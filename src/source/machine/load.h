@@ -29,7 +29,7 @@ int parse_uptime(struct scan text, uint64_t *ret_ns);
 
 /* How many processes there are.
  *
- * Linux adds the number of processes to the links of the directory /proc, so that one call tells
+ * Linux adds the number of processes to the links of the directory /proc, so that one call shows
  * what thousands of entries would. In a pid namespace it is everybody's number, and other kernels
  * do not do it: the links are believed only where they agree with a count, which is made again
  * now and then. */

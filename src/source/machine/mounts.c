@@ -438,7 +438,7 @@ static void mounts_collect_one(struct mounts *m, struct mount *mount,
     if (q->is_late && c->note) {
         char sentence[PATH_MAX + 80];
         snprintf(sentence, sizeof sentence,
-                 "the filesystem at '%s' does not answer; its figures are unknown", mount->point);
+                 "filesystem '%s' does not respond; its figures are unknown", mount->point);
         c->note(c->note_arg, sentence);
     }
     mount->instance.read.present = 0;

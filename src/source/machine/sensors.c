@@ -178,8 +178,8 @@ static void rapl_collect(void *state, const struct collect_context *c, struct in
     bool is_wanted = c->selection->of[ENTITY_RAPL] ||
                      c->selection->of[ENTITY_SYSTEM] & collector_rapl.gives_of_system;
     if (is_denied && is_wanted && c->note)
-        c->note(c->note_arg, "the energy counters can be read by root only: chmod a+r "
-                             "/sys/class/powercap/*/energy_uj, or run toll as root");
+        c->note(c->note_arg, "only root can read the energy counters (run toll as root, or: chmod "
+                             "a+r /sys/class/powercap/*/energy_uj)");
 }
 
 const struct collector collector_rapl = {
@@ -401,13 +401,13 @@ const struct collector collector_sensors = {
 static bool probe_has_no_hardware(const struct probe_facts *p, struct finding *f)
 {
     if (p->root.sys < 0) {
-        finding_missing(f, "no /sys");
+        finding_missing(f, "/sys is not mounted");
         finding_remedy(f, "mount -t sysfs sysfs /sys");
         return true;
     }
     if (p->is_virtual) {
-        finding_missing(f, "a virtual machine has none");
-        finding_remedy(f, "toll on the host");
+        finding_missing(f, "not available in a virtual machine");
+        finding_remedy(f, "run toll on the host");
     }
     return p->is_virtual;
 }
@@ -420,10 +420,10 @@ void probe_sensors(const struct probe_facts *p, struct finding *f)
     if (r == 0 && l.list.count) {
         finding_detail(f, "%zu sensor%s", l.list.count, l.list.count == 1 ? "" : "s");
     } else if (r == 0) {
-        finding_missing(f, "sensors are there, but none answers now");
-        finding_remedy(f, "ask again, or see what the driver writes to the kernel log");
+        finding_missing(f, "sensors found, but none can be read now");
+        finding_remedy(f, "try again, or check the kernel log: dmesg");
     } else if (!probe_has_no_hardware(p, f)) {
-        finding_missing(f, "no driver of a sensor is loaded");
+        finding_missing(f, "no sensor driver is loaded");
         finding_remedy(f, "modprobe %s", p->is_amd ? "k10temp" : "coretemp");
     }
     probe_look_end(&l);
@@ -438,10 +438,11 @@ void probe_energy(const struct probe_facts *p, struct finding *f)
         finding_detail(f, "%zu counter%s", l.list.count, l.list.count == 1 ? "" : "s");
     } else if (r == 0 && p->root.sys >= 0 &&
                faccessat(p->root.sys, "class/powercap/intel-rapl:0", F_OK, 0) == 0) {
-        finding_missing(f, "its counters are readable for root only");
+        finding_missing(f, "counters are readable by root only");
         finding_remedy(f, "chmod a+r /sys/class/powercap/*/energy_uj");
+        finding_needs_root(f, p);
     } else if (!probe_has_no_hardware(p, f)) {
-        finding_missing(f, "no counters: no driver, or none for the processor");
+        finding_missing(f, "no energy counters: no driver, or an unsupported processor");
         finding_remedy(f, p->is_amd && !probe_is_since(p, 5, 11) ? "Linux 5.11 or later"
                                                                  : "modprobe intel_rapl_msr");
     }

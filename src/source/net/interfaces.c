@@ -443,9 +443,9 @@ void probe_interfaces(const struct probe_facts *p, struct finding *f)
     finding_ok(f, "exact", "/proc/net/dev");
     int r = probe_look_begin(&l, p, &collector_netifs);
     if (r < 0 || !l.list.count) {
-        finding_missing(f, "/proc/net/dev lists none");
+        finding_missing(f, "/proc/net/dev lists no interfaces");
         finding_remedy(f, "a kernel with CONFIG_NET=y, and /proc of the same network namespace");
-    } else if (probe_has_sys_class(p, f, "classes are guessed")) {
+    } else if (probe_has_sys_class(p, f, "types of interfaces are guessed")) {
         finding_detail(f, "%u physical, %u virtual, %u loopback", probe_look_count(&l, "physical"),
                        probe_look_count(&l, "virtual"), probe_look_count(&l, "loopback"));
     }

@@ -653,7 +653,7 @@ static int sockets_own_all(struct sockets *s, pid_t pid, uint64_t targets)
     return has_memory ? -EACCES : -ESRCH;
 }
 
-void sockets_owner(struct sockets *s, pid_t pid, uint64_t targets)
+int sockets_owner(struct sockets *s, pid_t pid, uint64_t targets)
 {
     if (s->appeared != s->table.appeared || s->looked_at.count >= PROCESSES_REMEMBERED)
         map_clear(&s->looked_at);
@@ -661,16 +661,21 @@ void sockets_owner(struct sockets *s, pid_t pid, uint64_t targets)
     uint32_t folded = (uint32_t)(targets ^ targets >> 32), before;
     bool was_looked_at = map_get(&s->looked_at, (uint32_t)pid, &before) && before == folded;
     if (pid <= 0 || was_looked_at)
-        return;
-    int r = socket_table_can_own(&s->table, targets) ? sockets_own_all(s, pid, targets) : 0;
+        return 0;
+    /* A process that has no socket now is looked at all the same until one of the target could be:
+     * otherwise nothing is known of the sockets to come. */
+    bool is_known = !(targets & ~s->known);
+    bool can_own = socket_table_can_own(&s->table, targets);
+    int r = can_own || !is_known ? sockets_own_all(s, pid, targets) : 0;
     if (r == 0)
         s->known |= targets;
     map_put(&s->looked_at, (uint32_t)pid, folded);
+    return r == -EACCES ? r : 0;
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* The first dump, which also tells what this kernel can do. */
+/* The first dump, which also shows what this kernel can do. */
 static int sockets_begin(struct sockets *s, bool since_start)
 {
     socket_table_begin(&s->table);
@@ -728,7 +733,7 @@ bool sockets_total(const struct sockets *s, unsigned target, uint64_t *ret_recei
 void probe_network(const struct probe_facts *p, struct finding *f)
 {
     struct sockets *s = NULL;
-    finding_ok(f, "lower bound", "TCP by sock_diag");
+    finding_ok(f, "lower bound", "TCP sockets by sock_diag");
     if (!p->root.live) {
         finding_unknown(f, "a recorded machine has no sockets");
         return;
@@ -737,12 +742,12 @@ void probe_network(const struct probe_facts *p, struct finding *f)
     sockets_close(s);
     if (r < 0) {
         finding_missing(f,
-                        "the kernel does not list sockets (%s); only a target with a network "
-                        "namespace of its own is counted",
+                        "the kernel does not list sockets: %s; only targets with their own network "
+                        "namespace are counted",
                         strerror(-r));
         finding_remedy(f, "modprobe tcp_diag");
     } else if (!probe_is_since(p, 4, 1)) {
-        finding_missing(f, "the kernel does not count the bytes of sockets");
+        finding_missing(f, "the kernel does not count bytes per socket");
         finding_remedy(f, "Linux 4.1 or later");
     }
 }

@@ -33,8 +33,9 @@ void sockets_close(struct sockets *s);
 void sockets_read(struct sockets *s);
 
 /* The sockets of a process belong to these targets (bits). Call it for members that are new or have
- * run since the last call; it costs next to nothing when no socket has appeared since. */
-void sockets_owner(struct sockets *s, pid_t pid, uint64_t targets);
+ * run since the last call; it costs next to nothing when no socket has appeared since. 0, or
+ * -EACCES when its descriptors may not be looked at. */
+int sockets_owner(struct sockets *s, pid_t pid, uint64_t targets);
 
 /* The last read: waits some milliseconds when end notices are outstanding. */
 void sockets_finish(struct sockets *s);

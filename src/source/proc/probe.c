@@ -73,11 +73,11 @@ static bool probe_has_file(const struct probe_facts *p, struct finding *f,
         r = file->parse(s);
     if (r == 0)
         return true;
-    finding_missing(f, "%s is %s", file->shown,
-                    r == -EACCES || r == -EPERM ? "not permitted"
-                    : r == -ENOENT              ? "not there"
-                    : r == -EBADMSG             ? "not as expected"
-                    : r == -ENODATA             ? "empty"
+    finding_missing(f, "%s: %s", file->shown,
+                    r == -EACCES || r == -EPERM ? "permission denied"
+                    : r == -ENOENT              ? "no such file"
+                    : r == -EBADMSG             ? "unexpected format"
+                    : r == -ENODATA             ? "no data"
                                                 : strerror(-r));
     finding_remedy(f, "%s", remedy);
     return false;
@@ -86,30 +86,30 @@ static bool probe_has_file(const struct probe_facts *p, struct finding *f,
 void probe_cpu(const struct probe_facts *p, struct finding *f)
 {
     uint64_t ns;
-    finding_ok(f, "exact", "wait4 and the CPU clocks of processes");
+    finding_ok(f, "exact", "wait4 and CPU clocks of processes");
     if (!probe_has_file(p, f, &stat_file, "mount -t proc proc /proc")) {
         if (sysroot_why_no_pids(&p->root))
-            finding_partly(f, "wait4 alone: %s", sysroot_why_no_pids(&p->root));
+            finding_partly(f, "only wait4: %s", sysroot_why_no_pids(&p->root));
         return;
     }
     if (p->started_child && !p->waited_child)
-        finding_partly(f, "wait4 does not tell what a child used");
+        finding_partly(f, "wait4 does not report what child processes used");
     if (p->root.live && clock_process_cpu(getpid(), &ns) < 0) {
         finding_ok(f, "exact", "wait4 and /proc/PID/stat");
-        finding_partly(f, "no CPU clocks: in steps of 10 ms while it runs");
+        finding_partly(f, "no CPU clocks: running processes in steps of 10 ms");
         finding_remedy(f, "a kernel with CONFIG_POSIX_TIMERS=y");
     }
 }
 
 void probe_memory(const struct probe_facts *p, struct finding *f)
 {
-    finding_ok(f, "sampled", "stat and status of each process");
+    finding_ok(f, "sampled", "/proc/PID/stat and status");
     probe_has_file(p, f, &stat_file, "mount -t proc proc /proc");
 }
 
 void probe_pss(const struct probe_facts *p, struct finding *f)
 {
-    finding_ok(f, "sampled", "PSS and USS of smaps_rollup");
+    finding_ok(f, "sampled", "PSS and USS from smaps_rollup");
     probe_has_file(p, f, &rollup_file,
                    probe_is_since(p, 4, 14) ? "a kernel with CONFIG_PROC_PAGE_MONITOR=y"
                                             : "Linux 4.14 or later");
@@ -117,14 +117,14 @@ void probe_pss(const struct probe_facts *p, struct finding *f)
 
 void probe_io(const struct probe_facts *p, struct finding *f)
 {
-    finding_ok(f, "exact", "io of each process and of toll itself");
+    finding_ok(f, "exact", "/proc/PID/io");
     probe_has_file(p, f, &io_file, "a kernel with CONFIG_TASK_IO_ACCOUNTING=y");
 }
 
 /* A lower bound: the waits of a thread are lost when it ends. */
 void probe_waits(const struct probe_facts *p, struct finding *f)
 {
-    finding_ok(f, "lower bound", "schedstat of live threads");
+    finding_ok(f, "lower bound", "schedstat of running threads");
     probe_has_file(p, f, &schedstat_file, "a kernel with CONFIG_SCHEDSTATS=y");
 }
 
@@ -135,11 +135,11 @@ void probe_children(const struct probe_facts *p, struct finding *f)
     if (!probe_has_pids(p, f))
         return;
     if (faccessat(p->root.proc, "thread-self/children", R_OK, 0) == 0) {
-        finding_ok(f, "exact", "children of each thread");
+        finding_ok(f, "exact", "children files of threads");
         return;
     }
-    finding_ok(f, "exact", "all of /proc");
-    finding_partly(f, "no children files: /proc is searched");
+    finding_ok(f, "exact", "scan of /proc");
+    finding_partly(f, "no children files: all of /proc is scanned");
     finding_remedy(f, "a kernel with CONFIG_PROC_CHILDREN=y");
 }
 
@@ -147,11 +147,11 @@ void probe_children(const struct probe_facts *p, struct finding *f)
  * wait, and a command inherits that setting from toll. */
 void probe_unwaited(const struct probe_facts *p, struct finding *f)
 {
-    finding_ok(f, "exact", "inherited by those who wait");
+    finding_ok(f, "exact", "counted by parents that wait for them");
     if (!p->ignores_sigchld)
         return;
     f->quality = "lower bound";
-    finding_partly(f, "SIGCHLD is ignored");
+    finding_partly(f, "SIGCHLD is ignored: children are not waited for");
     finding_remedy(f, "env --default-signal=CHLD toll run …");
 }
 
@@ -177,21 +177,22 @@ void probe_watch_exits(const struct probe_facts *p, struct finding *f)
     bool is_paranoid = probe_read(p, setting, text, sizeof text, &s) == 0 && scan_u64(&s, &level) &&
                        level > 2 && !probe_has_capability(p, CAP_NUMBER_PERFMON) &&
                        !probe_has_capability(p, CAP_NUMBER_SYS_ADMIN);
-    finding_ok(f, "exact", "task records, with --watch-exits");
+    finding_ok(f, "exact", "perf task records, with --watch-exits");
     if ((is_refused || !p->root.live) && is_paranoid) {
         finding_missing(f, "perf_event_paranoid is %llu", (unsigned long long)level);
         finding_remedy(f, "sysctl kernel.perf_event_paranoid=2");
+        finding_needs_root(f, p);
     } else if (is_refused) {
         finding_missing(f, "perf_event_open is not permitted");
         finding_remedy(f, "allow the call perf_event_open (seccomp)");
     } else if (r == -ENOMEM) {
-        finding_missing(f, "too little memory may be locked");
+        finding_missing(f, "the limit on locked memory is too low");
         finding_remedy(f, "sysctl kernel.perf_event_mlock_kb=516");
     } else if (r == -EMFILE) {
-        finding_missing(f, "they need a descriptor for each CPU");
+        finding_missing(f, "one open file per CPU is needed");
         finding_remedy(f, "ulimit -n 65536");
     } else if (r < 0) {
-        finding_missing(f, "no perf_event_open: %s", strerror(-r));
+        finding_missing(f, "perf_event_open: %s", strerror(-r));
         finding_remedy(f, "a kernel with CONFIG_PERF_EVENTS=y");
     }
 }
@@ -200,16 +201,16 @@ void probe_ends(const struct probe_facts *p, struct finding *f)
 {
     CLEANUP_CLOSE int pidfd = p->root.live ? process_open_pidfd(getpid()) : -1;
     bool at_once = p->root.live ? pidfd >= 0 : probe_is_since(p, 5, 3);
-    bool status = p->started_child ? p->tells_exit_status : at_once && probe_is_since(p, 6, 15);
+    bool status = p->started_child ? p->has_exit_status : at_once && probe_is_since(p, 6, 15);
     finding_ok(f, "exact", at_once ? "pidfd" : "/proc/PID/stat");
     if (at_once && status) {
         finding_detail(f, "with exit status");
     } else if (at_once) {
-        finding_partly(f, "at once, no exit status");
+        finding_partly(f, "no exit status of processes that toll did not start");
         finding_remedy(f, "Linux 6.15 or later");
     } else {
         f->quality = "sampled";
-        finding_partly(f, "noticed late, no exit status");
+        finding_partly(f, "noticed late, and without exit status");
         finding_remedy(f, probe_is_since(p, 5, 3) ? "allow the call pidfd_open (seccomp)"
                                                   : "Linux 5.3 or later; 6.15 for the exit status");
     }
@@ -242,13 +243,13 @@ void probe_open_files(const struct probe_facts *p, struct finding *f)
     uint64_t hard;
     finding_ok(f, "", "hard limit");
     if (!probe_read_file_limit(p, &hard))
-        finding_unknown(f, "/proc/self/limits does not tell");
+        finding_unknown(f, "/proc/self/limits cannot be read");
     else if (hard == UINT64_MAX)
         finding_detail(f, "unlimited");
     else if (hard >= FEW)
         finding_detail(f, "%llu", (unsigned long long)hard);
     else {
-        finding_partly(f, "%llu, for about %llu processes; more cost more",
+        finding_partly(f, "%llu: enough for %llu processes, more cost extra time",
                        (unsigned long long)hard, (unsigned long long)hard / PER_PROCESS);
         finding_remedy(f, "ulimit -Hn 65536");
     }
@@ -352,10 +353,11 @@ void probe_others(const struct probe_facts *p, struct finding *f)
         else
             finding_remedy(f, "mount -o remount,hidepid=0 /proc");
     } else if (o.saw_other || !reads) {
-        finding_partly(f, "no I/O, PSS, sockets");
+        finding_partly(f, "no I/O, PSS, network");
         finding_remedy(f, "%s",
                        p->user == 0 ? "docker run --cap-add=SYS_PTRACE" : "sudo toll attach …");
+        finding_needs_root(f, p);
     } else {
-        finding_detail(f, "there are none now");
+        finding_detail(f, "none running now");
     }
 }

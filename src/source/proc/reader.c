@@ -163,6 +163,14 @@ int process_read_rollup(struct process_reader *r, struct process_source *s, stru
     int e = n < 0 ? 0 : parse_smaps_rollup(scan_text(r->text, (size_t)n), &rollup);
     if (e < 0)
         return e;
+    /* It has grown since stat was read: then this file's own RSS is of the moment of PSS. */
+    if (row_has(&p->own, process_memory_rss_bytes) &&
+        rollup.pss_bytes > row_u64(&p->own, process_memory_rss_bytes)) {
+        process_put_rss(p, max_u64(rollup.rss_bytes, rollup.pss_bytes));
+        if (row_has(&p->own, process_memory_peak_bytes))
+            row_hold_u64(&p->own, process_memory_peak_bytes,
+                         row_u64(&p->own, process_memory_rss_bytes));
+    }
     row_put_u64(&p->own, process_memory_pss_bytes, rollup.pss_bytes);
     row_put_u64(&p->own, process_memory_uss_bytes, rollup.uss_bytes);
     row_put_u64(&p->own, process_memory_distinct_shared_bytes,
@@ -241,10 +249,14 @@ void process_empty_gauges(struct process *p)
     row_put_u64(&p->own, id, 0);
 }
 
+/* Page tables are read less often: what they said of a part of the memory is never more than all of
+ * it is now. */
 void process_put_rss(struct process *p, uint64_t bytes)
 {
     row_put_u64(&p->own, process_memory_rss_bytes, bytes);
     row_put_u64(&p->own, process_memory_distinct_bytes, bytes);
+    FOR_EACH_BIT(id, PROCESS_ROLLUP_BITS & p->own.present)
+    row_put_u64(&p->own, (enum metric_id)id, min_u64(row_u64(&p->own, (enum metric_id)id), bytes));
 }
 
 /* exec gives a process a new memory. What files that are read less often said of the old one is no

@@ -309,6 +309,15 @@ int process_identify(struct process_reader *r, struct process *p)
     return 0;
 }
 
+int process_identify_quickly(const struct process_reader *r, struct process *p)
+{
+    if (!r->root->live || r->root->pids < 0)
+        return -ENOSYS;
+    p->group = getpgid(p->entity.pid);
+    p->session = p->group < 0 ? -1 : getsid(p->entity.pid);
+    return p->session < 0 ? -errno : 0;
+}
+
 int process_user(struct process_reader *r, pid_t pid, uid_t *ret)
 {
     ssize_t n = process_read_once(r, pid, "status");

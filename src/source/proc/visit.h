@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * One look at one process.
  *
- * A process is probed first: its CPU clock costs a quarter of a microsecond and tells whether it
+ * A process is probed first: its CPU clock costs a quarter of a microsecond and shows whether it
  * did anything at all since the last look. Only those that did have their files read; the files of
  * all others are read about once a second. */
 #pragma once
@@ -44,6 +44,9 @@ bool process_is_leaving(struct process_reader *r, pid_t pid);
 /* Parent, group, session and start of a process that is no member, into p. 0 or -errno. */
 int process_identify(struct process_reader *r, struct process *p);
 
+/* Group and session alone, without its files. 0, or -errno where that is not possible. */
+int process_identify_quickly(const struct process_reader *r, struct process *p);
+
 /* The effective user of a process. 0 or -errno. */
 int process_user(struct process_reader *r, pid_t pid, uid_t *ret);
 
@@ -56,7 +59,7 @@ int process_command_line(struct process_reader *r, pid_t pid, char **ret);
 int process_compare_memory(const struct process_reader *r, pid_t one, pid_t other);
 
 /* Calls meet for every child of a process, whichever of its threads made it. 0, or -ENOENT when
- * the kernel does not tell (CONFIG_PROC_CHILDREN). meet must not read through r. */
+ * the kernel does not have the list (CONFIG_PROC_CHILDREN). meet must not read through r. */
 int process_children(struct process_reader *r, struct process_source *s, pid_t pid,
                      void (*meet)(void *arg, pid_t child), void *arg);
 

@@ -60,5 +60,5 @@ for brand in ("nvidia", None, "amd"):
         LD_LIBRARY_PATH=os.path.join(os.environ["TOLL_BUILD"], "tests/fakes/nvml"),
     ).splitlines()
     assert said[:2] == ["[2048.0, 2]"] * 2
-    assert said[2] == "there is no GPU of amd here"
+    assert said[2] == "gpu_brand: no GPU of amd was found"
     assert json.loads(said[-1])[0] in (0, None)

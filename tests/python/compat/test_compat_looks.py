@@ -134,9 +134,9 @@ def test_without_a_release(release):
         assert "memory_used" in module.get_system_stats()
         release(None)
     for wrong in ("0.7", "v1", "latest"):
-        with pytest.raises(ValueError, match="it takes 0.1, 0.2"):
+        with pytest.raises(ValueError, match="expected 0.1, 0.2"):
             release(wrong)
-    with pytest.raises(ValueError, match=r"columns is '9'; it takes a release \(0.1, .* or v1"):
+    with pytest.raises(ValueError, match=r"columns: invalid value '9' \(expected a release, 0.1, .* or v1"):
         resource_tracker.get_system_stats(columns="9")
 
 

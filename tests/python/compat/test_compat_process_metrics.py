@@ -177,7 +177,7 @@ def test_warnings_instead_of_errors(mlflow, caplog):
     monitor.finish()
     monitor = ProcessMetricsMonitor(sampling_interval=-1)
     monitor.start()
-    assert "interval is -1" in caplog.text and monitor.thread is None
+    assert "interval: invalid value -1" in caplog.text and monitor.thread is None
     mlflow.run = None
     with ProcessMetricsMonitor() as monitor:
         assert monitor.thread is None

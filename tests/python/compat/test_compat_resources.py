@@ -359,7 +359,7 @@ def test_life():
     with pytest.raises(RuntimeError, match="No metrics"):
         tracker.stats()
     tracker.start()
-    with pytest.raises(RuntimeError, match="started before"):
+    with pytest.raises(RuntimeError, match="already started"):
         tracker.start()
     tracker.stop()
     tracker.stop()
@@ -377,7 +377,7 @@ def test_started_by_itself_and_by_the_program():
     tracker = ResourceTracker(interval=0.1)
     assert tracker.running
     tracker.start()
-    with pytest.raises(RuntimeError, match="started before"):
+    with pytest.raises(RuntimeError, match="already started"):
         tracker.start()
     tracker.wait_for_samples(2, timeout=60)
     assert tracker.n_samples >= 2
@@ -387,7 +387,7 @@ def test_started_by_itself_and_by_the_program():
     with pytest.raises(RuntimeError, match="no more will come"):
         tracker.wait_for_samples(10_000)
     asked = ResourceTracker(autostart=True, interval=0.1)
-    with pytest.raises(RuntimeError, match="started before"):
+    with pytest.raises(RuntimeError, match="already started"):
         asked.start()
     asked.stop()
     with ResourceTracker(interval=60) as slow:

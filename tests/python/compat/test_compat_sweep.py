@@ -140,7 +140,7 @@ def test_life(tmp_path):
     monitor = HWMonitor()
     assert monitor.stop() == (None, None, None)
     monitor.start(tmp_path)
-    with pytest.raises(RuntimeError, match="runs already"):
+    with pytest.raises(RuntimeError, match="already running"):
         monitor.start(tmp_path)
     monitor.stop()
     assert monitor.stop() == (None, None, None)

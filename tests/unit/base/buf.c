@@ -422,6 +422,49 @@ static void test_utf8_columns(void **state)
     assert_int_equal(utf8_fitting("e\u0301x", 4, 1), 3); /* the accent stays with its letter */
 }
 
+static void test_buf_bytes(void **state)
+{
+    static const struct {
+        double bytes;
+        const char *binary, *decimal, *plain;
+    } cases[] = {
+        {0, "0 B", "0 B", "0 B"},
+        {999, "999 B", "999 B", "999 B"},
+        {1000, "1000 B", "1.00 kB", "1000 B"},
+        {1023.4, "1023 B", "1.02 kB", "1023 B"},
+        {1572864, "1.50 MiB", "1.57 MB", "1572864 B"},
+        {2e12, "1.82 TiB", "2.00 TB", "2000000000000 B"},
+        {-5, "0 B", "0 B", "0 B"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf first = {0};
+        const char *const expected[] = {cases[i].binary, cases[i].decimal, cases[i].plain};
+        for (enum byte_units u = BYTES_BINARY; u <= BYTES_PLAIN; u++) {
+            first.units = u;
+            struct buf b = buf_like(&first);
+            buf_bytes(&b, cases[i].bytes);
+            assert_string_equal(b.data, expected[u]);
+            buf_done(&b);
+            assert_int_equal(b.units, u);
+        }
+    }
+}
+
+/* A record may have any number: what is written is nonsense then, but defined. */
+static void test_numbers_beyond_64_bits(void **state)
+{
+    struct buf b = {.units = BYTES_PLAIN};
+    buf_bytes(&b, 1e300);
+    assert_string_equal(b.data, "18446744073709551615 B");
+    buf_clear(&b);
+    buf_duration(&b, 1e300);
+    assert_string_equal(b.data, "768614336404564650d 15h");
+    buf_clear(&b);
+    buf_duration(&b, -1e300);
+    assert_string_equal(b.data, "0 s");
+    buf_done(&b);
+}
+
 static void test_buf_take(void **state)
 {
     struct buf b = {0};
@@ -440,6 +483,8 @@ static void test_buf_take(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_buf_bytes),
+        cmocka_unit_test(test_numbers_beyond_64_bits),
         cmocka_unit_test(test_buf_take),
         cmocka_unit_test(test_buf_text),
         cmocka_unit_test(test_buf_growth),

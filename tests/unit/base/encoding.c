@@ -193,8 +193,8 @@ static void pickle_expect(const char *bytes, size_t length, int code, const char
 }
 
 #define EXPECT(bytes, code, said) pickle_expect(bytes, sizeof bytes - 1, code, said)
-#define DAMAGED                   "the pickle is damaged, or holds more than data"
-#define NO_DATA(name)             "the pickle holds " name ", which is not data that toll reads"
+#define DAMAGED                   "damaged pickle, or one that holds more than data"
+#define NO_DATA(name)             "unsupported object " name " in the pickle"
 
 /* Of the protocols 4 and 5, with what they remember. */
 static void test_pickle_values(void **state)

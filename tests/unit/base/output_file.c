@@ -116,7 +116,7 @@ static void test_output_file_pipes(void **state)
     const char *path = scratch_path("pipe");
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(append(path, "x", NULL), -ENXIO);
-    assert_string_equal(strrchr(e.message, ':'), ": nothing reads from it");
+    assert_string_equal(strrchr(e.message, ':'), ": no process reads from it");
     assert_int_equal(replace(path, "x", 0), -ENXIO);
     assert_int_equal(output_file_check(path, &e), -EINVAL);
     assert_int_equal(output_file_open_existing(path, &e), -EBADMSG);
@@ -234,7 +234,7 @@ static void refuse_for(const char *path, int code, const char *reason)
 
 static void refuse(const char *path)
 {
-    refuse_for(path, -EPERM, "belongs to another user");
+    refuse_for(path, -EPERM, "file of another user");
 }
 
 static void test_output_file_what_others_planted(void **state)
@@ -295,7 +295,7 @@ static void test_output_file_what_others_planted(void **state)
 
         snprintf(path, sizeof path, "%s/second-name", shared);
         assert_int_equal(link(victim, path), 0);
-        refuse_for(path, -EMLINK, "it has another name (a hard link)");
+        refuse_for(path, -EMLINK, "several hard links");
         assert_file_is(victim, "precious");
         unlink(path);
         rmdir(shared);

@@ -322,8 +322,7 @@ static void test_probe_the_same_both_ways(void **state)
         /* The calls know microseconds. */
         assert_true(told + 1e-6 >= least && told <= frame_value(after, counters[i]) + 1e-6);
     }
-    assert_true(frame_value(before, "target_threads") ==
-                frame_value(files, "target_threads"));
+    assert_true(frame_value(before, "target_threads") == frame_value(files, "target_threads"));
     assert_true(frame_value(before, "target_memory_rss_bytes") > 0);
     assert_true(frame_value(files, "target_memory_pss_bytes") > 0);
     assert_true(isnan(frame_value(before, "target_memory_pss_bytes")));

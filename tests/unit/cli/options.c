@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli_options.h"
 
+#include <sys/stat.h>
+
 /* ---- options -------------------------------------------------------------------------------- */
 
 static void test_options_nothing(void **state)
@@ -124,9 +126,9 @@ static void test_options_refused(void **state)
     REFUSE("-z", "-z");
     REFUSE("-z", "-qz");
     REFUSE("-=", "-q=yes"); /* letters of switches take no value */
-    REFUSE("needs a value", "-i");
-    REFUSE("needs a value", "--output");
-    REFUSE("needs a value", "-q", "--interval");
+    REFUSE("value missing", "-i");
+    REFUSE("value missing", "--output");
+    REFUSE("value missing", "-q", "--interval");
     REFUSE("1ms", "-i0");
     REFUSE("1ms", "-i999us");
     REFUSE("1ms", "-i25h");
@@ -146,7 +148,7 @@ static void test_options_refused(void **state)
     memset(huge, 'x', 100000);
     huge[100000] = '\0';
     huge[0] = huge[1] = '-';
-    REFUSE("there is no option", huge);
+    REFUSE("unknown option", huge);
     free(huge);
 }
 
@@ -168,7 +170,7 @@ static void test_options_variables(void **state)
 {
     struct parsed p;
     char name[64];
-    option_variable(option_by_name("summary-to"), name, sizeof name);
+    option_variable("summary-to", name, sizeof name);
     assert_string_equal(name, "TOLL_SUMMARY_TO");
     setenv("TOLL_INTERVAL", "2s", 1);
     setenv("TOLL_QUIET", "yes", 1);
@@ -249,15 +251,20 @@ static void test_options_precedence(void **state)
 static void test_options_the_table(void **state)
 {
     for (const struct option *o = options; o->name; o++) {
-        assert_ptr_equal(option_by_name(o->name), o);
+        assert_ptr_equal(option_by_name(o->name, o->modes), o);
         if (o->letter)
-            assert_ptr_equal(option_by_letter(o->letter), o);
+            assert_ptr_equal(option_by_letter(o->letter, o->modes), o);
         assert_true(o->help && *o->help);
         if (o->choices)
             assert_non_null(o->value);
+        assert_true(o->group < OPTION_GROUPS);
+        assert_null(strstr(o->help, "default")); /* it has a field of its own */
+        if (o->fallback && o->choices)
+            assert_true(option_choose(o->choices, o->fallback) >= 0);
     }
-    assert_null(option_by_name(""));
-    assert_null(option_by_letter('Z'));
+    assert_null(option_by_name("", FOR_ANY_COMMAND));
+    assert_string_equal(option_by_name("dialect", FOR_RUN)->name, "layout"); /* as it was called */
+    assert_null(option_by_letter('Z', FOR_ANY_COMMAND));
     assert_int_equal(option_choose("a bb c", "bb"), 1);
     assert_int_equal(option_choose("a bb c", "b"), -1);
     assert_int_equal(option_choose("a bb c", ""), -1);
@@ -345,12 +352,12 @@ static void test_options_words_between_options(void **state)
 
 static void test_options_of_other_subcommands(void **state)
 {
-    REFUSE_LINE("--timeout is not an option of toll attach", "attach", "--timeout", "1s", "1");
-    REFUSE_LINE("--timeout is not an option of toll attach", "attach", "1", "--timeout=1s");
-    REFUSE_LINE("-g is not an option of toll system", "system", "-g", "1");
-    REFUSE_LINE("--network is not an option of toll system", "system", "--network");
-    REFUSE("--for is not an option of toll run", "--for", "1s", "make");
-    REFUSE("--since-start is not an option of toll run", "--since-start", "make");
+    REFUSE_LINE("--timeout: not an option of toll attach", "attach", "--timeout", "1s", "1");
+    REFUSE_LINE("--timeout: not an option of toll attach", "attach", "1", "--timeout=1s");
+    REFUSE_LINE("-g: not an option of toll system", "system", "-g", "1");
+    REFUSE_LINE("--network: not an option of toll system", "system", "--network");
+    REFUSE("--for: not an option of toll run", "--for", "1s", "make");
+    REFUSE("--since-start: not an option of toll run", "--since-start", "make");
     struct parsed p;
     ACCEPT(&p, "make", "--for"); /* the command's own */
     settings_done(&p.s);
@@ -359,7 +366,7 @@ static void test_options_of_other_subcommands(void **state)
     ACCEPT_LINE(&p, "attach", "1");
     assert_int_equal(p.s.for_ns, 5 * NS_PER_SECOND);
     settings_done(&p.s);
-    REFUSE("TOLL_TIMEOUT: 'nonsense'", "make");
+    REFUSE("TOLL_TIMEOUT: invalid value 'nonsense'", "make");
     setenv("TOLL_USER", "root", 1); /* whom to attach to is said on the command line only */
     ACCEPT_LINE(&p, "attach", "1");
     assert_null(p.s.users);
@@ -390,6 +397,190 @@ static void test_options_times_and_formats(void **state)
     settings_done(&p.s);
     REFUSE_LINE("not empty", "attach", "--match", "");
     REFUSE_LINE("not empty", "attach", "--cgroup=");
+}
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+/* Read, and then refused with this in the sentence; NULL: accepted. */
+#define RULE(because, ...)                                                                         \
+    do {                                                                                           \
+        struct parsed p_;                                                                          \
+        const char *because_ = because;                                                            \
+        ACCEPT_LINE(&p_, __VA_ARGS__);                                                             \
+        assert_int_equal(option_rules_check(&p_.s, &p_.e), because_ ? -EINVAL : 0);                \
+        assert_string_equal(p_.e.message, because_ ? because_ : "");                               \
+        settings_done(&p_.s);                                                                      \
+    } while (0)
+
+#define OK NULL
+
+static void test_rules_what_an_option_needs(void **state)
+{
+    RULE("--grace: no effect without --timeout (add --timeout TIME)", "run", "--grace=1s", "x");
+    RULE(OK, "run", "--grace=1s", "--timeout=1s", "x");
+    static const char no_output[] = "--format: no effect without an output (add -o FILE, or use "
+                                    "--json for a summary in JSON)";
+    static const char named[] = "--format: no effect: the names of all outputs have another format "
+                                "(leave it out, or use -o TYPE:FILE)";
+    RULE(no_output, "run", "-fcsv", "x");
+    RULE(OK, "run", "-fcsv", "-oa.csv", "x");
+    RULE(named, "run", "-fcsv", "-oa.db", "-ob.json", "x");
+    RULE(named, "run", "-fcsv", "-ojsonl:a", "x");
+    RULE(OK, "run", "-fcsv", "-oa", "x");
+    RULE(OK, "run", "-fcsv", "-oa.csv", "-ob", "x");
+    RULE(OK, "attach", "-fcsv", "1");
+    RULE(OK, "system", "-fcsv", "-o-");
+    static const char no_text[] = "--verbose: no effect without a text summary (leave out --quiet, "
+                                  "--json or --summary)";
+    RULE(OK, "run", "-v", "x");
+    RULE(no_text, "run", "-qv", "x");
+    RULE(no_text, "run", "-v", "--json", "x");
+    RULE(no_text, "run", "-v", "--summary=none", "x");
+    RULE(no_text, "run", "-v", "--summary-to=a.json", "x");
+    RULE(OK, "run", "-v", "--summary=none", "-oa.txt", "x");
+    RULE(OK, "run", "-qv", "--summary-to=a", "x");
+    RULE("--color: no effect: no text is written (leave out --quiet, --json or --summary)", "run",
+         "--color=always", "--json", "x");
+    RULE(OK, "run", "--color=never", "--json", "x");
+    RULE(OK, "attach", "--color=always", "--summary=none", "1"); /* the lines */
+    static const char no_rows[] = "--processes: no effect without an output that has rows of "
+                                  "single processes (add -o FILE.jsonl or -o FILE.sqlite)";
+    RULE(no_rows, "run", "--processes=all", "-oa.csv", "x");
+    RULE(OK, "run", "--processes=all", "-oa.jsonl", "x");
+    RULE(OK, "attach", "--processes=all", "--json", "1");
+    static const char no_result[] = "--label: no effect without a summary or an output (leave out "
+                                    "--quiet, or add -o FILE)";
+    RULE(no_result, "run", "-q", "--label=a=b", "x");
+    RULE(OK, "run", "-q", "--label=a=b", "-oa.csv", "x");
+    RULE(OK, "run", "-q", "--label=a=b", "--summary-to=-", "x");
+}
+
+static void test_rules_one_thing_at_a_time(void **state)
+{
+    RULE("--json: conflicts with --summary (leave out one of them)", "run", "--json",
+         "--summary=text", "x");
+    RULE(OK, "run", "--json", "--summary=json", "x");
+    RULE("--json: no effect with --quiet (leave out one of them)", "run", "--json", "-q", "x");
+    RULE(OK, "run", "--json", "-q", "--summary-to=a", "x");
+    RULE("--csv: conflicts with --json (leave out one of them)", "system", "--json", "--csv");
+    RULE("--csv: conflicts with --format (leave out one of them)", "system", "--csv", "-fjsonl");
+    RULE(OK, "system", "--csv", "-fjsonl", "-oa");
+    RULE(OK, "system", "--csv", "-q");
+    RULE("--summary: no effect with --quiet (leave out one of them, or add --summary-to FILE)",
+         "run", "-q", "--summary=json", "x");
+    RULE(OK, "run", "-q", "--summary=none", "x");
+    RULE("--summary-to: no effect with --summary none (leave out one of them)", "run",
+         "--summary=none", "--summary-to=a", "x");
+    REFUSE("stdout belongs to the command", "--csv", "x");
+}
+
+/* Defaults of an environment have nothing to do in many runs, and break none. */
+static void test_rules_count_the_command_line_only(void **state)
+{
+    setenv("TOLL_GRACE", "1s", 1);
+    setenv("TOLL_FORMAT", "csv", 1);
+    setenv("TOLL_PROCESSES", "all", 1);
+    setenv("TOLL_VERBOSE", "yes", 1);
+    setenv("TOLL_QUIET", "yes", 1);
+    setenv("TOLL_SUMMARY", "json", 1);
+    RULE(OK, "run", "x");
+    RULE(OK, "run", "-v", "--label=a=b", "x");
+    no_variables(NULL);
+    setenv("TOLL_OUTPUT", "a.jsonl", 1);
+    setenv("TOLL_TIMEOUT", "5s", 1);
+    RULE(OK, "run", "-q", "--processes=all", "--grace=1s", "--name=n", "x");
+    no_variables(NULL);
+}
+
+/* ---- warnings ------------------------------------------------------------------------------- */
+
+static void expect_warning(const struct parsed *p, const char *expected)
+{
+    const char *have = p->s.warnings ? p->s.warnings[0] : "";
+    if (!strstr(have, expected) || (!*expected && *have))
+        fail_msg("'%s' is not in '%s'", expected, have);
+}
+
+static void test_warnings_of_variables(void **state)
+{
+    struct parsed p;
+    static const char *const fine[] = {"TOLL_INTERVAL", "TOLL_TIMEOUT", "TOLL_CONFIG"};
+    for (size_t i = 0; i < ARRAY_LEN(fine); i++) {
+        setenv(fine[i], i == 2 ? "/dev/null" : "1s", 1);
+        ACCEPT_LINE(&p, "attach", "1");
+        expect_warning(&p, "");
+        settings_done(&p.s);
+        unsetenv(fine[i]);
+    }
+    setenv("TOLL_INTERVALL", "1s", 1);
+    ACCEPT(&p, "x");
+    expect_warning(&p, "TOLL_INTERVALL: unknown variable, ignored");
+    settings_done(&p.s);
+    setenv("TOLL_SOCKET", "/nowhere", 1); /* the toll around this one has warned */
+    ACCEPT(&p, "x");
+    expect_warning(&p, "");
+    settings_done(&p.s);
+    unsetenv("TOLL_SOCKET");
+    unsetenv("TOLL_INTERVALL");
+    setenv("TOLL_USER", "x", 1);
+    ACCEPT(&p, "x");
+    expect_warning(&p, "TOLL_USER: ignored: --user is accepted on the command line only");
+    settings_done(&p.s);
+    unsetenv("TOLL_USER");
+}
+
+static void test_config_of_the_user(void **state)
+{
+    struct tree tree;
+    struct parsed p;
+    char path[512], other[512];
+    tree_make(&tree);
+    tree_write(&tree, "toll/config",
+               "interval = 3s\nlabel = a=user\nlabel = b=user\nname = user\n");
+    tree_write(&tree, "other", "label = c=other\nname = other\n");
+    tree_path(&tree, path, "toll/config");
+    tree_path(&tree, other, "other");
+    setenv("XDG_CONFIG_HOME", tree.path, 1);
+    ACCEPT(&p, "x");
+    assert_int_equal(p.s.tracker.interval_ns, 3 * NS_PER_SECOND);
+    assert_string_equal(p.s.labels[1], "b=user");
+    settings_done(&p.s);
+
+    /* A file that is named for this run wins, value by value, list by list. */
+    ACCEPT(&p, "--config", other, "x");
+    assert_int_equal(p.s.tracker.interval_ns, 3 * NS_PER_SECOND);
+    assert_string_equal(p.s.tracker.name, "other");
+    assert_string_equal(p.s.labels[0], "c=other");
+    assert_null(p.s.labels[1]);
+    settings_done(&p.s);
+
+    chmod(path, 0664);
+    ACCEPT(&p, "x");
+    assert_int_equal(p.s.tracker.interval_ns, 0);
+    expect_warning(&p, "other users can write to it");
+    settings_done(&p.s);
+    chmod(path, 0600);
+    tree_write(&tree, "toll/config", "intervall = 3s\n");
+    REFUSE("toll/config:1: unknown option 'intervall'", "x");
+    tree_remove(&tree);
+    ACCEPT(&p, "x");
+    expect_warning(&p, "");
+    settings_done(&p.s);
+
+    /* By default it is below the home directory; a relative directory has no meaning. */
+    tree_make(&tree);
+    tree_write(&tree, ".config/toll/config", "interval = 4s\n");
+    char *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+    setenv("HOME", tree.path, 1);
+    setenv("XDG_CONFIG_HOME", "relative", 1);
+    ACCEPT(&p, "x");
+    assert_int_equal(p.s.tracker.interval_ns, 4 * NS_PER_SECOND);
+    settings_done(&p.s);
+    if (home)
+        setenv("HOME", home, 1);
+    free(home);
+    tree_remove(&tree);
+    no_variables(NULL);
 }
 
 /* Any line is either read to a command or refused with a sentence; nothing leaks, nothing breaks.
@@ -475,16 +666,16 @@ static void test_config_refused_with_its_line(void **state)
     static const struct {
         const char *text, *line, *because;
     } cases[] = {
-        {"interval\n", "line 1", "option = value"},
-        {"\n\nnonsense = 1\n", "line 3", "nonsense"},
-        {"[run]\n[other]\n", "line 2", "[other]"},
-        {"interval = soon", "line 1", "soon"},
-        {"quiet = perhaps", "line 1", "yes or no"},
-        {"quiet =", "line 1", "yes or no"},
-        {"= 5", "line 1", "no option"},
-        {"help = yes", "line 1", "no option"}, /* only on the command line */
-        {"config = other", "line 1", "no option"},
-        {"--interval = 1s", "line 1", "no option"},
+        {"interval\n", ":1: ", "option = value"},
+        {"\n\nnonsense = 1\n", ":3: ", "nonsense"},
+        {"[run]\n[other]\n", ":2: ", "[other]"},
+        {"interval = soon", ":1: ", "soon"},
+        {"quiet = perhaps", ":1: ", "yes or no"},
+        {"quiet =", ":1: ", "yes or no"},
+        {"= 5", ":1: ", "unknown option"},
+        {"help = yes", ":1: ", "command line only"}, /* only on the command line */
+        {"config = other", ":1: ", "command line only"},
+        {"--interval = 1s", ":1: ", "unknown option"},
     };
     struct fixture f;
     begin(&f);
@@ -534,7 +725,7 @@ static void test_config_options_of_others(void **state)
     assert_int_equal(read_for(&f, FOR_ATTACH, "attach", "timeout = 1s\n"), 0);
     assert_int_equal(read_for(&f, FOR_ATTACH, "attach", "[run]\nnonsense = 1\n"), 0);
     assert_int_equal(read_for(&f, FOR_ATTACH, "attach", "[attach]\ntimeout = 1s\n"), -EINVAL);
-    assert_non_null(strstr(f.e.message, "line 2"));
+    assert_non_null(strstr(f.e.message, ":2: "));
     assert_non_null(strstr(f.e.message, "not an option of toll attach"));
     assert_int_equal(read_for(&f, FOR_SYSTEM, "system", "[system]\nwait = all\n"), -EINVAL);
     /* Whom to attach to is said on the command line only. */
@@ -590,6 +781,11 @@ int main(void)
         cmocka_unit_test(test_options_times_and_formats),
         cmocka_unit_test(test_options_the_table),
         cmocka_unit_test(test_options_random_lines),
+        cmocka_unit_test(test_rules_what_an_option_needs),
+        cmocka_unit_test(test_rules_one_thing_at_a_time),
+        cmocka_unit_test(test_rules_count_the_command_line_only),
+        cmocka_unit_test(test_warnings_of_variables),
+        cmocka_unit_test(test_config_of_the_user),
         cmocka_unit_test(test_config_lines),
         cmocka_unit_test(test_config_refused_with_its_line),
         cmocka_unit_test(test_config_sections),

@@ -163,9 +163,9 @@ static void test_doctor_facts_live(void **state)
     if (f.started_child)
         assert_true(f.waited_child);
     if (f.started_child && probe_is_since(&f, 6, 15))
-        assert_true(f.tells_exit_status);
+        assert_true(f.has_exit_status);
     if (!probe_is_since(&f, 6, 13))
-        assert_false(f.tells_exit_status);
+        assert_false(f.has_exit_status);
     probe_facts_done(&f);
     signal(SIGCHLD, SIG_DFL);
 }
@@ -330,7 +330,7 @@ static void test_doctor_machine_system(void **state)
                "MemTotal: 2048 kB\nMemFree: 1024 kB\nMemAvailable: 1500 kB\nBuffers: 1 kB\n"
                "Cached: 2 kB\n");
     assert_not_ok(&p, probe_system, TOLL_CHECK_PARTLY, "mount -t proc proc /proc");
-    assert_string_equal(p.finding.detail.data, "not to be read in /proc: stat");
+    assert_string_equal(p.finding.detail.data, "cannot be read in /proc: stat");
     tree_write(&p.tree, "proc/stat",
                "cpu  10 0 5 100 0 0 0 0 0 0\ncpu0 10 0 5 100 0 0 0 0 0 0\nintr 5 0\nctxt 7\n"
                "btime 1700000000\nprocesses 9\nprocs_running 1\nprocs_blocked 0\n");
@@ -403,7 +403,7 @@ static void test_doctor_machine_sensors(void **state)
     tree_write(&p.tree, "proc/cpuinfo", "vendor_id : AuthenticAMD\nflags : fpu\n");
     assert_not_ok(&p, probe_sensors, TOLL_CHECK_MISSING, "modprobe k10temp");
     tree_write(&p.tree, "proc/cpuinfo", "flags : fpu hypervisor\n");
-    assert_not_ok(&p, probe_sensors, TOLL_CHECK_MISSING, "toll on the host");
+    assert_not_ok(&p, probe_sensors, TOLL_CHECK_MISSING, "run toll on the host");
     tree_write(&p.tree, "sys/class/hwmon/hwmon0/name", "coretemp\n");
     tree_write(&p.tree, "sys/class/hwmon/hwmon0/temp1_input", "46000\n");
     assert_ok(&p, probe_sensors, "1 sensor");
@@ -419,11 +419,12 @@ static void test_doctor_machine_energy(void **state)
     doctor_machine_make(&p);
     assert_not_ok(&p, probe_energy, TOLL_CHECK_MISSING, "modprobe intel_rapl_msr");
     tree_write(&p.tree, "proc/cpuinfo", "flags : fpu hypervisor\n");
-    assert_not_ok(&p, probe_energy, TOLL_CHECK_MISSING, "toll on the host");
+    assert_not_ok(&p, probe_energy, TOLL_CHECK_MISSING, "run toll on the host");
     tree_write(&p.tree, "sys/class/powercap/intel-rapl:0/name", "package-0\n");
     tree_write(&p.tree, "sys/class/powercap/intel-rapl:0/energy_uj", "");
     assert_not_ok(&p, probe_energy, TOLL_CHECK_MISSING,
                   "chmod a+r /sys/class/powercap/*/energy_uj");
+    assert_true(p.finding.needs_root);
     tree_write(&p.tree, "sys/class/powercap/intel-rapl:0/energy_uj", "100\n");
     assert_ok(&p, probe_energy, "1 counter");
     patient_remove(&p);
@@ -521,7 +522,7 @@ static void test_doctor_cgroup_v1(void **state)
     assert_not_ok(&p, probe_cgroup, TOLL_CHECK_PARTLY,
                   "mkdir /sys/fs/cgroup/{cpuacct,pids}/job && echo $$ | tee "
                   "/sys/fs/cgroup/{cpuacct,pids}/job/cgroup.procs");
-    assert_string_equal(p.finding.detail.data, "no figures of CPU, tasks");
+    assert_string_equal(p.finding.detail.data, "no counters for CPU, tasks");
     assert_string_equal(p.finding.means.data, "version 1");
     patient_remove(&p);
 }
@@ -571,7 +572,7 @@ static void test_doctor_cgroup_oom(void **state)
     make_v2(&p, STATUS_OF_USER);
     tree_write(&p.tree, JOB "memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n");
     assert_ok(&p, probe_oom, "");
-    assert_string_equal(p.finding.means.data, "counter of the cgroup");
+    assert_string_equal(p.finding.means.data, "cgroup counter");
     patient_remove(&p);
 }
 
@@ -583,7 +584,7 @@ static void test_doctor_gpus_recorded(void **state)
     patient_make(&p, "6.1.0\n", STATUS_OF_USER);
     patient_probe(&p, probe_gpus);
     assert_int_equal(p.finding.state, TOLL_CHECK_MISSING);
-    assert_non_null(strstr(patient_text(&p.finding.remedy), "load the driver"));
+    assert_non_null(strstr(patient_text(&p.finding.remedy), "load the GPU driver"));
     tree_write(&p.tree, "proc/driver/nvidia/version", "NVRM version: …\n");
     patient_probe(&p, probe_gpus);
     assert_int_equal(p.finding.state, TOLL_CHECK_UNKNOWN);
@@ -623,18 +624,18 @@ static void test_doctor_gpus_asked(void **state)
     probe(&d, &f); /* what is there is told beside what is not */
     assert_int_equal(f.state, TOLL_CHECK_PARTLY);
     assert_non_null(strstr(f.detail.data, "nvidia0 Fake GPU 0 (NVML"));
-    assert_non_null(strstr(f.detail.data, "GPU 1 does not answer (error 15"));
+    assert_non_null(strstr(f.detail.data, "GPU 1 does not respond (error 15"));
     forget(&f);
     fake_nvml_say(&fake, "gpus 2\nerror.init 18\n");
     probe(&d, &f);
     assert_int_equal(f.state, TOLL_CHECK_MISSING);
-    assert_non_null(strstr(f.detail.data, "restart the machine"));
-    assert_null(strstr(f.remedy.data, "load the driver")); /* it is loaded */
+    assert_non_null(strstr(f.detail.data, "reboot"));
+    assert_null(strstr(f.remedy.data, "load the GPU driver")); /* it is loaded */
     forget(&f);
     fake_nvml_say(&fake, "gpus 1\nerror.compute 3\nerror.sample 3\n");
     probe(&d, &f);
     assert_int_equal(f.state, TOLL_CHECK_PARTLY);
-    assert_non_null(strstr(f.detail.data, "which process"));
+    assert_non_null(strstr(f.detail.data, "usage per process"));
     forget(&f);
     fake_nvml_remove(&fake);
 }
@@ -697,7 +698,7 @@ static void test_doctor_others_alone(void **state)
 {
     struct patient p;
     doctor_others_make(&p, STATUS_OF_ROOT, MOUNTINFO("rw,hidepid=2"));
-    assert_ok(&p, probe_others, "there are none now");
+    assert_ok(&p, probe_others, "none running now");
     tree_write(&p.tree, "proc/self/mountinfo", MOUNTINFO("rw"));
     tree_write(&p.tree, "proc/self/status", STATUS_OF_USER);
     assert_not_ok(&p, probe_others, TOLL_CHECK_PARTLY, SUDO);

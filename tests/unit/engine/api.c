@@ -48,6 +48,90 @@ static void test_api_tables(void **state)
     assert_string_equal(toll_version(), TOLL_VERSION);
 }
 
+static void check_number(double number, const char *unit, const char *expected)
+{
+    char text[32] = "x";
+    assert_int_equal(toll_number_text(number, unit, text, sizeof text), strlen(expected));
+    assert_string_equal(text, expected);
+}
+
+static void test_api_numbers_as_text(void **state)
+{
+    check_number(271, "seconds", "4m 31s");
+    check_number(0.0123, "seconds", "12.3 ms");
+    check_number(0, "seconds", "0 s");
+    check_number(-5, "seconds", "-5.00 s");
+    check_number(1.82 * (1 << 30), "bytes", "1.82 GiB");
+    check_number(0.235, "ratio", "23.5 %");
+    check_number(1234, "", "1,234");
+    check_number(2.5, "", "2.50");
+    check_number((double)NAN, "bytes", "unknown");
+    check_number(HUGE_VAL, "", "unknown");
+    check_number(1e300, "", "1,000,000,000,000,000,000");
+    check_number(1, "furlongs", "");
+    check_number(1, NULL, "");
+    char cut[4];
+    assert_int_equal(toll_number_text(271, "seconds", cut, sizeof cut), 6);
+    assert_string_equal(cut, "4m ");
+    assert_int_equal(toll_number_text(271, "seconds", NULL, 0), 6);
+}
+
+/* Every row, name and value is there again. */
+static void test_api_packed_frames(void **state)
+{
+    struct toll_frame *frame = NULL, *again = NULL, *none = NULL;
+    struct toll_options o = {
+        .size = sizeof o, .system = true, .processes = TOLL_PROCESSES_ALL, .gpus = "none"};
+    struct toll_target self = {.size = sizeof self};
+    struct toll_error e;
+    void *bytes = NULL;
+    size_t size = 0;
+    assert_int_equal(toll_snapshot(&frame, &self, &o, NULL), 0);
+    assert_int_equal(toll_frame_pack(frame, &bytes, &size), 0);
+    assert_int_equal(toll_frame_unpack(&again, bytes, size, &e), 0);
+    assert_int_equal(again->number, frame->number);
+    assert_int_equal(again->real_ns, frame->real_ns);
+    assert_int_equal(again->row_count, frame->row_count);
+    for (size_t i = 0; i < frame->row_count; i++) {
+        const struct toll_row *a = toll_frame_row(frame, i), *b = toll_frame_row(again, i);
+        assert_string_equal(a->entity, b->entity);
+        assert_string_equal(a->part, b->part);
+        assert_string_equal(a->name, b->name);
+        assert_true(a->pid == b->pid && a->parent == b->parent);
+        double x, y;
+        for (size_t k = 0; toll_row_at(a, k, &x); k++) {
+            assert_non_null(toll_row_at(b, k, &y));
+            assert_true(x == y || (isnan(x) && isnan(y)));
+        }
+    }
+    toll_frame_free(again);
+    toll_frame_free(frame);
+
+    /* Whatever is cut off, it is noticed; so is a byte too many. */
+    for (size_t cut = 0; cut < size; cut++)
+        assert_int_equal(toll_frame_unpack(&none, bytes, cut, &e), -EBADMSG);
+    unsigned char *longer = calloc(1, size + 1);
+    assert_non_null(longer);
+    memcpy(longer, bytes, size);
+    assert_int_equal(toll_frame_unpack(&none, longer, size + 1, &e), -EBADMSG);
+    /* Whatever is changed, nothing worse than an error or another frame comes of it. */
+    for (size_t i = 0; i < size; i++) {
+        memcpy(longer, bytes, size);
+        longer[i] ^= 0xff;
+        if (toll_frame_unpack(&none, longer, size, &e) == 0)
+            toll_frame_free(none);
+    }
+    memcpy(longer, "toll frame 2\n", 13);
+    assert_int_equal(toll_frame_unpack(&none, longer, size, &e), -EOPNOTSUPP);
+    assert_string_equal(e.message,
+                        "packed frame: unknown version (expected 1); a newer toll can read it");
+    free(longer);
+    free(bytes);
+    assert_int_equal(toll_frame_unpack(NULL, "", 0, &e), -EINVAL);
+    assert_int_equal(toll_frame_unpack(&none, NULL, 0, &e), -EINVAL);
+    assert_int_equal(toll_frame_pack(NULL, &bytes, &size), -EINVAL);
+}
+
 static void refuse(struct toll_options o)
 {
     struct toll_tracker *t = NULL;
@@ -433,7 +517,7 @@ static void test_results_no_tracker(void **state)
     char *text;
     assert_int_equal(ask(NULL, "target_cpu_seconds", &f), -EINVAL);
     assert_int_equal(toll_tracker_report(NULL, "json", 0, &text, &e), -EINVAL);
-    assert_string_equal(e.message, "there is no tracker");
+    assert_string_equal(e.message, "tracker is NULL");
     assert_int_equal(toll_tracker_frame(NULL, &frame), -EINVAL);
     assert_int_equal(toll_tracker_next_frame(NULL, 0, &frame), -EINVAL);
     assert_int_equal(toll_tracker_wait(NULL, 0), -EINVAL);
@@ -528,7 +612,8 @@ static void test_api_run_command(void **state)
     struct toll_summary s = TOLL_INIT(toll_summary);
     struct toll_error e;
     char *argv[] = {strdupa("sh"), strdupa("-c"),
-                    strdupa("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 7"), NULL};
+                    strdupa("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.2; exit 7"),
+                    NULL};
     assert_int_equal(toll_run_command(argv, NULL, &s, &e), 0);
     assert_int_equal(s.exit_status, 7);
     assert_true(s.cpu_seconds > 0 && s.wall_seconds > 0 && s.memory_peak_bytes > 0);
@@ -586,9 +671,9 @@ static void test_api_measure_self(void **state)
     toll_tracker_free(t);
 }
 
-/* ---- dialect choice ------------------------------------------------------------------------- */
+/* ---- layout choice -------------------------------------------------------------------------- */
 
-static void test_dialect_choice_options(void **state)
+static void test_layout_choice_options(void **state)
 {
     struct layout_choice c;
     struct toll_error e = {0};
@@ -608,27 +693,27 @@ static void test_dialect_choice_options(void **state)
     layout_choice_done(&c);
 }
 
-static void test_dialect_choice_sentences(void **state)
+static void test_layout_choice_sentences(void **state)
 {
     static const struct {
         const char *text, *sentence;
     } wrong[] = {
-        {"", "'' is not a dialect; there are resource-tracker, gpu-tracker, spdl"},
-        {"parrot", "'parrot' is not a dialect; there are resource-tracker"},
-        {"spdl,x=1", "the dialect spdl does not take 'x=1'; it takes columns="},
-        {"spdl,", "the dialect spdl does not take ''"},
+        {"", "unknown layout '' (expected one of: resource-tracker, gpu-tracker, spdl"},
+        {"parrot", "unknown layout 'parrot' (expected one of: resource-tracker"},
+        {"spdl,x=1", "layout spdl: unknown option 'x=1' (expected columns="},
+        {"spdl,", "layout spdl: unknown option ''"},
         {"resource-tracker,columns",
-         "the dialect resource-tracker does not take 'columns'; it takes columns="},
+         "layout resource-tracker: unknown option 'columns' (expected columns="},
         {"resource-tracker,columns=v9",
-         "the option columns of the dialect is 'v9'; it takes v1, 0.4, v2, combined-0.4, combined "
+         "layout: invalid columns 'v9' (expected v1, 0.4, v2, combined-0.4, combined "
          "or host-proc"},
-        {"process-metrics,samples=0",
-         "the option samples of the dialect is '0'; it takes a number above 0"},
-        {"process-metrics,samples=2x", "it takes a number above 0"},
-        {"process-metrics,max_cpu_count=", "it takes a number above 0"},
-        {"process-metrics,max_cpu_count=0", "it takes a number above 0"},
-        {"process-metrics,max_memory_megabytes=-1", "it takes a number from 0 on"},
-        {"process-metrics,sample=2", "it takes prefix=, samples=, max_memory_megabytes="},
+        {"process-metrics,samples=0", "layout: invalid samples '0' (expected a number above 0"},
+        {"process-metrics,samples=2x", "expected a number above 0"},
+        {"process-metrics,max_cpu_count=", "expected a number above 0"},
+        {"process-metrics,max_cpu_count=0", "expected a number above 0"},
+        {"process-metrics,max_memory_megabytes=-1", "expected a number from 0)"},
+        {"process-metrics,sample=2", "layout process-metrics: unknown option 'sample=2' (expected "
+                                     "prefix=, samples=, max_memory_megabytes="},
     };
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct layout_choice c;
@@ -639,7 +724,7 @@ static void test_dialect_choice_sentences(void **state)
     }
 }
 
-static void test_dialect_choice_tables(void **state)
+static void test_layout_choice_tables(void **state)
 {
     struct layout_choice c;
     struct toll_error e = {0};
@@ -650,7 +735,7 @@ static void test_dialect_choice_tables(void **state)
     assert_int_equal(layout_choice_check_format(&c, "csv", &e), 0);
     assert_int_equal(layout_choice_check_format(&c, "jsonl", &e), -EINVAL);
     assert_string_equal(e.message,
-                        "the dialect resource-tracker has no format 'jsonl'; it has csv");
+                        "layout resource-tracker: unsupported format 'jsonl' (expected csv)");
     layout_choice_done(&c);
     assert_int_equal(layout_choice_parse(&c, "resource-tracker,columns=combined", &e), 0);
     assert_ptr_equal(layout_choice_table(&c, "csv", SUBJECT_TARGET),
@@ -665,6 +750,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_api_tables),
+        cmocka_unit_test(test_api_numbers_as_text),
+        cmocka_unit_test(test_api_packed_frames),
         cmocka_unit_test(test_api_settings_are_checked),
         cmocka_unit_test(test_api_outputs_are_checked),
         cmocka_unit_test(test_api_a_broken_pipe),
@@ -686,9 +773,9 @@ int main(void)
         cmocka_unit_test(test_api_run_command),
         cmocka_unit_test(test_api_measure_self),
         cmocka_unit_test(test_results_no_tracker),
-        cmocka_unit_test(test_dialect_choice_options),
-        cmocka_unit_test(test_dialect_choice_sentences),
-        cmocka_unit_test(test_dialect_choice_tables),
+        cmocka_unit_test(test_layout_choice_options),
+        cmocka_unit_test(test_layout_choice_sentences),
+        cmocka_unit_test(test_layout_choice_tables),
     };
     return RUN("engine/api", tests);
 }

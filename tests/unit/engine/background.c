@@ -81,7 +81,7 @@ static void test_background_out_of_turn(void **state)
     assert_int_equal(toll_tracker_wait(t, 0), -EINVAL);
     assert_int_equal(toll_tracker_report(t, "json", 0, &text, &e), -EINVAL);
     assert_int_equal(toll_tracker_attach(t, &e), -EINVAL); /* itself, without a thread */
-    assert_non_null(strstr(e.message, "in the background"));
+    assert_non_null(strstr(e.message, "toll_tracker_start"));
     toll_tracker_free(t);
     t = start((struct toll_options){0});
     assert_int_equal(toll_tracker_start(t, &e), -EINVAL);
@@ -339,7 +339,7 @@ static void test_background_notes(void **state)
 
 static void take_ending(void *arg, bool has_failed, const char *sentence)
 {
-    *(atomic_bool *)arg = has_failed && strstr(sentence, "could not be written");
+    *(atomic_bool *)arg = has_failed && strstr(sentence, "cannot write");
 }
 
 /* An output that is not complete is told of apart from the notes, by the end of finish. */
@@ -377,7 +377,7 @@ struct finishing {
 static void take_wait(void *arg, bool has_failed, const char *sentence)
 {
     struct finishing *f = arg;
-    if (!has_failed && strstr(sentence, "waiting for what is left"))
+    if (!has_failed && strstr(sentence, "sending the rest"))
         f->waits = true;
 }
 

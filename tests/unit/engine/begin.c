@@ -79,7 +79,7 @@ static void test_attach_nobody_there(void **state)
     } cases[] = {
         {"process 99", "no process 99"}, {"group 99", "group 99"},
         {"session 99", "session 99"},    {"match nothing", "'nothing'"},
-        {"process 10", "ended already"},
+        {"process 10", "already ended"},
     };
     struct tree tree;
     tree_make(&tree);
@@ -280,13 +280,13 @@ static void test_asked_what_is_taken(void **state)
 
 static void test_asked_what_is_refused(void **state)
 {
-    assert_non_null(strstr(refusal(TOLL_TARGET_PROCESS, -1, NULL), "not the number of a process"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_GROUP, -5, NULL), "not the number of a group"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_USER, 0, "no such user"), "no user"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_USER, 0, "4294967295"), "no user"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, ""), "is empty"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_PROCESS, -1, NULL), "invalid process -1"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_GROUP, -5, NULL), "invalid group -5"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_USER, 0, "no such user"), "unknown user"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_USER, 0, "4294967295"), "unknown user"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, ""), "empty regular expression"));
     assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, "a["), "regular expression"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, NULL), "neither"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, NULL), "target without text"));
     assert_non_null(strstr(refusal((enum toll_target_kind)99, 1, "x"), "99"));
 }
 
@@ -306,7 +306,7 @@ static void test_asked_names(void **state)
         assert_string_equal(t->tracked.targets[i].name, names[i]);
     struct toll_error e = {0};
     assert_int_equal(toll_tracker_add_target(t, &asked[1], &e), -EINVAL);
-    assert_non_null(strstr(e.message, "'group-12' is named twice"));
+    assert_non_null(strstr(e.message, "'group-12' is given twice"));
     toll_tracker_free(t);
 }
 
@@ -318,11 +318,11 @@ static void test_asked_descriptions(void **state)
         struct target target;
         const char *words, *missing;
     } cases[] = {
-        {{.kind = TOLL_TARGET_PROCESS, .id = 5}, "process 5 (?) and descendants", "no process 5"},
+        {{.kind = TOLL_TARGET_PROCESS, .id = 5}, "process 5 (?) and children", "no process 5"},
         {{.kind = TOLL_TARGET_GROUP, .id = 6}, "process group 6", "no process in group 6"},
         {{.kind = TOLL_TARGET_SESSION, .id = 7}, "session 7", "no process in session 7"},
         {{.kind = TOLL_TARGET_USER, .text = user}, "processes of user u", "of user 'u'"},
-        {{.kind = TOLL_TARGET_MATCH, .text = match}, "match 'm' and descendants", "'m'"},
+        {{.kind = TOLL_TARGET_MATCH, .text = match}, "match 'm' and children", "'m'"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct buf b = {0};
@@ -476,7 +476,7 @@ static void test_outputs_an_ending(void **state)
     outputs_frame(&f.t->outputs, &f.t->frame);
     assert_int_equal(outputs_summary(&f.t->outputs), -ENOSPC);
     assert_int_equal(told.code, 1);
-    assert_non_null(strstr(told.message, "1 of 1 pieces"));
+    assert_non_null(strstr(told.message, "1 of 1 parts"));
     assert_int_equal(f.told_count, 1);
     end(&f);
 }
@@ -492,7 +492,7 @@ static void test_outputs_a_note_that_cannot_be_written(void **state)
     send_events(&f);
     outputs_frame(&f.t->outputs, &f.t->frame);
     assert_int_equal(outputs_summary(&f.t->outputs), -ENOSPC);
-    assert_non_null(strstr(f.told, "could not be written"));
+    assert_non_null(strstr(f.told, "cannot write"));
     end(&f);
 }
 

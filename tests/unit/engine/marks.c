@@ -276,7 +276,7 @@ static void test_marks_no_socket(void **state)
     step_marks(t);
     outputs_send_events(&t->outputs, &t->tracked.events);
     assert_int_equal(t->summary.note_count, 1);
-    assert_non_null(strstr(t->summary.notes[0], "no socket"));
+    assert_non_null(strstr(t->summary.notes[0], "cannot create the socket"));
     toll_tracker_free(t);
 }
 
@@ -480,7 +480,7 @@ static void test_mark_socket_environment(void **state)
 {
     struct mark_socket s = {.address.sun_path = "/x/y"};
     struct environment e = {0};
-    assert_int_equal(mark_socket_tell(&s, &e), 0);
+    assert_int_equal(mark_socket_export(&s, &e), 0);
     assert_int_equal(e.count, 1);
     assert_string_equal(e.more[0], "TOLL_SOCKET=/x/y");
     environment_done(&e);

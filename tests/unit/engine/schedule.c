@@ -284,11 +284,20 @@ static void test_timeout_sigterm_is_enough(void **state)
     assert_int_equal(notes, 0);
 }
 
-/* It is told before it is killed, and its children are killed with it. */
+/* The same for a script that ignores SIGTERM. It inherits that: a trap of its own might come after
+ * the signal on a busy machine. */
+static struct toll_end run_deaf(const char *script)
+{
+    signal(SIGTERM, SIG_IGN);
+    struct toll_end end = run(script, 50 * NS_PER_MS, 50 * NS_PER_MS);
+    signal(SIGTERM, SIG_DFL);
+    return end;
+}
+
+/* SIGTERM comes first, and children are killed as well. */
 static void test_timeout_sigkill_after_the_grace(void **state)
 {
-    struct toll_end end = run("trap '' TERM; while :; do sleep 1000; done", 50 * NS_PER_MS,
-                              50 * NS_PER_MS);
+    struct toll_end end = run_deaf("while :; do sleep 1000; done");
     assert_true(end.signaled && end.timed_out);
     assert_int_equal(end.status, SIGKILL);
     assert_int_equal(notes, 1);
@@ -311,8 +320,7 @@ static void test_timeout_without_numbers_of_processes(void **state)
         skip();
     close(pidfd);
     kill_fails = true;
-    struct toll_end end = run("sleep 1000 & trap '' TERM; while :; do sleep 1000; done",
-                              50 * NS_PER_MS, 50 * NS_PER_MS);
+    struct toll_end end = run_deaf("sleep 1000 & while :; do sleep 1000; done");
     kill_fails = false;
     assert_true(end.signaled && end.timed_out);
     assert_int_equal(end.status, SIGKILL);
@@ -384,8 +392,8 @@ static void test_translator_rows(void **state)
     row_put_u64(&s.parts[PART_COMBINED], process_storage_read_bytes, 10);
     assert_int_equal(toll_translator_new(&tr, "resource-tracker,columns=v2", &e), 0);
     assert_null(toll_translator_column(tr, 0));
-    assert_int_equal(toll_translator_tell(tr, "pid", 4711), 0);
-    assert_int_equal(toll_translator_tell(tr, "weight", 1), -EINVAL);
+    assert_int_equal(toll_translator_set_fact(tr, "pid", 4711), 0);
+    assert_int_equal(toll_translator_set_fact(tr, "weight", 1), -EINVAL);
     struct toll_frame *frame = take(&s);
     assert_int_equal(toll_translator_frame(tr, frame), 1);
     toll_frame_free(frame);
@@ -417,10 +425,10 @@ static void test_translator_looks(void **state)
     s.frame.self.entity = &self;
     s.frame.target[PART_MAIN].row = s.frame.target[PART_DESCENDANTS].row = NULL;
     assert_int_equal(toll_translator_new(&tr, "resource-tracker,columns=v2", NULL), 0);
-    assert_int_equal(toll_translator_tell(tr, "since", 1), 0);
+    assert_int_equal(toll_translator_set_fact(tr, "since", 1), 0);
     for (unsigned i = 0; i < 2; i++) {
         row_put_u64(&s.parts[PART_COMBINED], process_cpu_seconds, (3 + i) * NS_PER_SECOND);
-        assert_int_equal(toll_translator_tell(tr, "elapsed", 100 + 4 * i), 0);
+        assert_int_equal(toll_translator_set_fact(tr, "elapsed", 100 + 4 * i), 0);
         struct toll_frame *frame = take(&s);
         assert_int_equal(toll_translator_frame(tr, frame), 1);
         toll_frame_free(frame);
@@ -442,7 +450,7 @@ static void test_translator_long_rows(void **state)
     s.frame.self.entity = &self;
     s.frame.target[PART_MAIN].row = s.frame.target[PART_DESCENDANTS].row = NULL;
     assert_int_equal(toll_translator_new(&tr, "process-metrics,samples=2,prefix=", NULL), 0);
-    assert_int_equal(toll_translator_tell(tr, "since", 1), 0);
+    assert_int_equal(toll_translator_set_fact(tr, "since", 1), 0);
     for (unsigned i = 0; i < 2; i++) {
         row_put_u64(&s.parts[PART_COMBINED], process_cpu_seconds, (7 + i) * NS_PER_SECOND);
         row_put_u64(&s.parts[PART_COMBINED], process_threads_count, 3);
@@ -463,7 +471,7 @@ static void test_translator_mistakes(void **state)
     struct toll_translator *tr;
     struct toll_error e = {0};
     assert_int_equal(toll_translator_new(&tr, "parrot", &e), -EINVAL);
-    assert_non_null(strstr(e.message, "'parrot' is not a dialect"));
+    assert_non_null(strstr(e.message, "unknown layout 'parrot'"));
     assert_int_equal(toll_translator_new(&tr, NULL, &e), -EINVAL);
     toll_translator_free(NULL);
 }

@@ -417,7 +417,7 @@ static void test_terms_what_is_none(void **state)
         assert_int_equal(terms_parse(&t, wrong[i]), -EINVAL);
 }
 
-/* ---- dialects ------------------------------------------------------------------------------- */
+/* ---- layouts -------------------------------------------------------------------------------- */
 
 /* Every table of every layout can be read: figures, options, labels, words. */
 
@@ -485,7 +485,7 @@ static void check_column(const struct layout *d, const struct layout_table *t,
         assert_string_not_equal(other->name, c->name);
 }
 
-static void test_dialects_tables(void **state)
+static void test_layouts_tables(void **state)
 {
     for (size_t i = 0; layouts[i]; i++) {
         const struct layout *d = layouts[i];
@@ -503,7 +503,7 @@ static void test_dialects_tables(void **state)
 }
 
 /* What stands for an option that is not given, and what is given by default, is accepted. */
-static void test_dialects_options(void **state)
+static void test_layouts_options(void **state)
 {
     for (size_t i = 0; layouts[i]; i++) {
         struct layout_choice c;
@@ -596,8 +596,8 @@ int main(void)
         cmocka_unit_test(test_terms_figures),
         cmocka_unit_test(test_terms_instances_facts_options),
         cmocka_unit_test(test_terms_what_is_none),
-        cmocka_unit_test(test_dialects_tables),
-        cmocka_unit_test(test_dialects_options),
+        cmocka_unit_test(test_layouts_tables),
+        cmocka_unit_test(test_layouts_options),
         cmocka_unit_test(test_python_number_float),
         cmocka_unit_test(test_python_number_round),
         cmocka_unit_test(test_python_number_integer),

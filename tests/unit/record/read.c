@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/reader.h"
 #include "record/reading.h"
+#include "record/write.h"
 #include "record_lines.h"
 #include "tree.h"
 #include "unit.h"
@@ -338,6 +339,35 @@ static void test_read_summary_none(void **state)
     record_end(&r);
 }
 
+/* A peak that was not read is null; an older record has 0. */
+static void test_read_summary_programs(void **state)
+{
+    struct record r;
+    record_begin(&r, RUN_LINE
+                 "{'type':'summary','schema':'toll.summary/1','processes_seen':4,'programs':["
+                 "{'name':'cc1','processes':2,'cpu_time_seconds':1,'peak_rss_bytes':4096,"
+                 "'complete':true},{'name':'sh','processes':1,'cpu_time_seconds':0.5,"
+                 "'peak_rss_bytes':null,'complete':true},{'name':'as','processes':1,"
+                 "'cpu_time_seconds':0.25,'peak_rss_bytes':0,'complete':false}]}\n");
+    record_next(&r, RECORD_RUN);
+    const struct summary *s = record_next(&r, RECORD_SUMMARY)->summary;
+    assert_int_equal(s->largest->program_count, 3);
+    assert_int_equal(s->largest->programs[0].peak_bytes, 4096);
+    struct buf b = {0};
+    struct json_out j;
+    const struct selection selection = {0};
+    json_begin(&j, &b, 0);
+    json_object(&j);
+    record_json_summary(&j, s, &selection);
+    json_object_end(&j);
+    assert_non_null(strstr(b.data, "\"peak_rss_bytes\":4096,\"complete\":true"));
+    assert_non_null(strstr(b.data, "{\"name\":\"sh\",\"processes\":1,\"cpu_time_seconds\":0.5,"
+                                   "\"peak_rss_bytes\":null,\"complete\":true}"));
+    assert_non_null(strstr(b.data, "\"peak_rss_bytes\":null,\"complete\":false"));
+    buf_done(&b);
+    record_end(&r);
+}
+
 static void test_read_summary_what_is_wrong(void **state)
 {
     record_refuses("{'type':'summary','schema':'toll.summary/1','wall_seconds':'long'}");
@@ -356,7 +386,7 @@ static void test_read_marks_a_phase(void **state)
                  "'of':'process','looks':3,'figures':{'cpu_seconds':{'total':0.4,'quality':"
                  "'sampled'},'memory_rss_bytes':{'mean':10,'max':20,'quality':'sampled'}}}\n");
     record_next(&r, RECORD_RUN);
-    const struct told_mark *m = record_next(&r, RECORD_MARK)->mark;
+    const struct run_mark *m = record_next(&r, RECORD_MARK)->mark;
     assert_string_equal(m->name, "step");
     assert_int_equal(m->pid, 1001);
     assert_int_equal(m->elapsed_ns, 980000000);
@@ -378,7 +408,7 @@ static void test_read_marks_events_gauges_and_notes(void **state)
                  "{'type':'event','elapsed_seconds':3,'name':'note','text':'a sentence'}\n");
     record_next(&r, RECORD_RUN);
     assert_int_equal(record_next(&r, RECORD_MARK)->mark->kind, MARK_EVENT);
-    const struct told_mark *m = record_next(&r, RECORD_MARK)->mark;
+    const struct run_mark *m = record_next(&r, RECORD_MARK)->mark;
     assert_int_equal(m->kind, MARK_GAUGE);
     assert_true(m->value == -0.25);
     assert_string_equal(record_next(&r, RECORD_NOTE)->sentence, "a sentence");
@@ -747,15 +777,15 @@ static const char *make(enum writer writer, bool is_sqlite, struct toll_end *ret
 static void test_no_summary_sentences(void **state)
 {
     struct toll_end end;
-    assert_non_null(strstr(make(WRITER_THERE, false, &end), "still goes on"));
+    assert_non_null(strstr(make(WRITER_THERE, false, &end), "still being measured"));
     assert_true(!end.ended && !end.unknown);
-    assert_non_null(strstr(make(WRITER_THERE, true, &end), "still goes on"));
+    assert_non_null(strstr(make(WRITER_THERE, true, &end), "still being measured"));
     assert_true(!end.ended && !end.unknown);
     assert_non_null(strstr(make(WRITER_GONE, false, &end), "before the run did"));
     assert_true(!end.ended && end.unknown);
-    assert_non_null(strstr(make(WRITER_GONE, true, &end), "is gone"));
+    assert_non_null(strstr(make(WRITER_GONE, true, &end), "has ended"));
     assert_true(!end.ended && end.unknown);
-    assert_non_null(strstr(make(WRITER_UNKNOWN, true, &end), "goes on, or was cut short"));
+    assert_non_null(strstr(make(WRITER_UNKNOWN, true, &end), "may still be measured"));
     assert_true(!end.ended && end.unknown);
 }
 
@@ -782,6 +812,7 @@ int main(void)
         cmocka_unit_test(test_read_series_what_is_wrong),
         cmocka_unit_test(test_read_summary_the_whole),
         cmocka_unit_test(test_read_summary_none),
+        cmocka_unit_test(test_read_summary_programs),
         cmocka_unit_test(test_read_summary_what_is_wrong),
         cmocka_unit_test(test_read_marks_a_phase),
         cmocka_unit_test(test_read_marks_events_gauges_and_notes),

@@ -376,7 +376,7 @@ static void test_sqlite_rows_everything_else(void **state)
     struct buf b = {0};
     struct sqlite_rows rows = {0};
     struct phase phase = {.name = strdupa("load")};
-    struct told_mark m = {.kind = MARK_EVENT, .name = "saved", .attributes = scan_string("a=b")};
+    struct run_mark m = {.kind = MARK_EVENT, .name = "saved", .attributes = scan_string("a=b")};
     struct process_end end = {.has_status = true, .end = {.ended = true, .status = 3}};
     sample_make(&s, NULL);
     end.process = &s.process;
@@ -387,7 +387,7 @@ static void test_sqlite_rows_everything_else(void **state)
     sqlite_rows_mark(&b, &rows, &m, &s.selection);
     m.kind = MARK_GAUGE;
     sqlite_rows_mark(&b, &rows, &m, &s.selection);
-    m = (struct told_mark){.kind = MARK_PHASE_END, .name = "load", .phase = &phase};
+    m = (struct run_mark){.kind = MARK_PHASE_END, .name = "load", .phase = &phase};
     sqlite_rows_mark(&b, &rows, &m, &s.selection);
     sqlite_rows_note(&b, &rows, 1, "a sentence");
     expect(&b, STATEMENT_RUN, 1);

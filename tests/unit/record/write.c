@@ -333,17 +333,17 @@ static void test_record_marks_lines(void **state)
     phase_figures_init(&p.of_process);
     look(&p.of_process, 1500000000, 0, 4096);
     look(&p.of_process, 2500000000, 500000000, 8192);
-    struct told_mark m = {.kind = MARK_PHASE_END,
-                          .name = p.name,
-                          .pid = 7,
-                          .elapsed_ns = 1500000000,
-                          .start_ns = 1000000000,
-                          .attributes = scan_string("k=a%20b"),
-                          .phase = &p};
+    struct run_mark m = {.kind = MARK_PHASE_END,
+                         .name = p.name,
+                         .pid = 7,
+                         .elapsed_ns = 1500000000,
+                         .start_ns = 1000000000,
+                         .attributes = scan_string("k=a%20b"),
+                         .phase = &p};
     assert_int_equal(sink_mark(sink, &m), 0);
-    m = (struct told_mark){.kind = MARK_GAUGE, .name = "loss", .pid = 7, .value = -1e-12};
+    m = (struct run_mark){.kind = MARK_GAUGE, .name = "loss", .pid = 7, .value = -1e-12};
     assert_int_equal(sink_mark(sink, &m), 0);
-    m = (struct told_mark){
+    m = (struct run_mark){
         .kind = MARK_EVENT, .name = "saved", .attributes = scan_string("@pid=3 x=")};
     assert_int_equal(sink_mark(sink, &m), 0);
     sample_expect(&s, sink, "x.jsonl",

@@ -353,13 +353,13 @@ static void test_mistakes(void **state)
     sample_make(&s, NULL);
     struct toll_output out = {.size = sizeof out, .fd = 1, .format = "lines", .layout = "spdl"};
     assert_int_equal(sink_open(&sink, &out, &s.selection, &e), -EINVAL);
-    assert_string_equal(e.message, "the dialect spdl has no format 'lines'; it has jsonl");
+    assert_string_equal(e.message, "layout spdl: unsupported format 'lines' (expected jsonl)");
     out.format = "jsonl";
     assert_int_equal(sink_open(&sink, &out, &s.selection, &e), 0);
     assert_true(sink_needs_system(sink));
     assert_int_equal(sink_check_subject(sink, true, &e), 0);
     assert_int_equal(sink_check_subject(sink, false, &e), -EINVAL);
-    assert_string_equal(e.message, "the dialect spdl is for processes, not for the whole machine");
+    assert_string_equal(e.message, "layout spdl is for processes, not the whole machine");
     sink_close(sink, false);
     out.format = "csv";
     out.layout = "resource-tracker";

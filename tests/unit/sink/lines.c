@@ -41,9 +41,10 @@ static void test_lines_rates_and_gauges(void **state)
     row_unknown(row, process_io_read_bytes);
     assert_int_equal(sink_frame(sink, &s.frame), 0);
     sample_expect(&s, sink, "x.lines",
-                  "    time   rss io_read_bytes/s procs\n"
-                  "17:20:00  412M            1.0k     3\n"
-                  "17:20:00     ?               ?     3\n");
+                  "           memory\n"
+                  "    time      RSS io_read_bytes/s processes\n"
+                  "17:20:00  412 MiB        1.00 KiB         3\n"
+                  "17:20:00        ?               ?         3\n");
     sample_remove(&s);
 }
 
@@ -60,7 +61,7 @@ static void test_lines_the_last_sample(void **state)
         s.frame.interval_ns = i == 3 ? NS_PER_MS : NS_PER_SECOND;
         assert_int_equal(sink_frame(sink, &s.frame), 0);
     }
-    sample_expect(&s, sink, "x.lines", "    time procs\n17:20:00     1\n");
+    sample_expect(&s, sink, "x.lines", "    time processes\n17:20:00         1\n");
     sample_remove(&s);
 }
 
@@ -88,11 +89,13 @@ static void test_lines_the_end(void **state)
             assert_int_equal(sink_frame(sink, &s.frame), 0);
         }
         sample_expect(&s, sink, "x.lines",
-                      has_rate ? "    time cores   rss   thr procs\n"
-                                 "17:20:00  0.50     1     1     1\n"
-                                 "17:20:00  0.50     0     0     0\n"
-                               : "    time cores   rss   thr procs\n"
-                                 "17:20:00  0.50     1     1     1\n");
+                      has_rate ? "           CPU   memory\n"
+                                 "    time cores      RSS threads processes\n"
+                                 "17:20:00  0.50      1 B       1         1\n"
+                                 "17:20:00  0.50      0 B       0         0\n"
+                               : "           CPU   memory\n"
+                                 "    time cores      RSS threads processes\n"
+                                 "17:20:00  0.50      1 B       1         1\n");
         sample_remove(&s);
     }
 }
@@ -120,7 +123,7 @@ static void test_lines_the_heading_comes_back(void **state)
     sink_close(sink, false);
     char *text = tree_read(&s.tree, "x.lines");
     assert_int_equal(lines_count(text, "\n"), 45 + 3); /* one above each 22 lines */
-    assert_int_equal(lines_count(text, "procs"), 3);
+    assert_int_equal(lines_count(text, "processes"), 3);
     free(text);
     sample_remove(&s);
 }
@@ -147,10 +150,10 @@ static void test_lines_several_targets(void **state)
         assert_int_equal(sink_frame(sink, &s.frame), 0);
     }
     sample_expect(&s, sink, "x.lines",
-                  "    time target                   procs\n"
-                  "17:20:00 tür?                         1\n"
-                  "17:20:00 a-name-of-more-than-24-l     2\n"
-                  "17:20:00 together                     3\n");
+                  "    time target                   processes\n"
+                  "17:20:00 tür?                             1\n"
+                  "17:20:00 a-name-of-more-than-24-l         2\n"
+                  "17:20:00 together                         3\n");
     sample_remove(&s);
 }
 
@@ -180,12 +183,15 @@ static void test_lines_the_machine(void **state)
             at(&s, i);
             assert_int_equal(sink_frame(sink, &s.frame), 0);
         }
-        sample_expect(&s, sink, "x.lines",
-                      alone ? "    time   run   blk avail\n"
-                              "17:20:00     7     ?     ?\n"
-                            : "         --------- target ---------- ---- machine ----\n"
-                              "    time   rss io_read_bytes/s procs   run   blk avail\n"
-                              "17:20:00     ?               ?     ?     7     ?     ?\n");
+        sample_expect(
+            &s, sink, "x.lines",
+            alone ? "           tasks   tasks    memory\n"
+                    "    time running blocked available\n"
+                    "17:20:00       7       ?         ?\n"
+                  : "         ------------- target ------------- -------- machine --------\n"
+                    "           memory                             tasks   tasks    memory\n"
+                    "    time      RSS io_read_bytes/s processes running blocked available\n"
+                    "17:20:00        ?               ?         ?       7       ?         ?\n");
         sample_remove(&s);
     }
 }
@@ -227,12 +233,14 @@ static void test_lines_a_terminal(void **state)
         assert_in_range(strcspn(line, "\r\n"), 1, 80 + strlen("\033[2m\033[0m"));
     assert_int_equal(lines_count(text, "\033[2m"), 1); /* the heading */
     assert_int_equal(lines_count(text, "\033[0m"), 1);
-    assert_non_null(strstr(text, " procs"));
-    assert_null(strstr(text, "avail")); /* no room for it */
+    assert_non_null(strstr(text, " write/s")); /* what counts something gives way first */
+    assert_null(strstr(text, "processes"));
+    assert_null(strstr(text, "available")); /* no room for it */
     text = on_a_terminal(&s, 300, 24, 1);
-    assert_non_null(strstr(text, "avail"));
-    text = on_a_terminal(&s, 300, 8, 7); /* six lines, a heading, and the seventh */
-    assert_int_equal(lines_count(text, "avail"), 2);
+    assert_non_null(strstr(text, "processes"));
+    assert_non_null(strstr(text, "available"));
+    text = on_a_terminal(&s, 300, 10, 7); /* six lines, a heading, and the seventh */
+    assert_int_equal(lines_count(text, "available"), 2);
     on_a_terminal(&s, 1, 1, 1); /* as good as it goes */
     sample_remove(&s);
 }
@@ -259,13 +267,102 @@ static void test_lines_gpus_lines(void **state)
     row_put_double(&first.row, gpu_temperature_celsius, 71);
     row_put_u64(&first.row, gpu_clock_sm_hertz, 1410000000);
     row_put_u64(&first.row, gpu_processes_count, 12);
-    assert_int_equal(lines_gpus(&s, &f), 1); /* of the other nothing is known */
+    assert_int_equal(lines_gpus(&s, &f, 120), 1); /* of the other nothing is known */
     buf_putc(&s.text, '\0');
     assert_string_equal(s.text.data,
-                        "         nvidia0  busy 63%  memctl 100%  mem 1.0G  1251W  71°C  "
-                        "1.4GHz  procs 12\n");
-    assert_true(strlen(s.text.data) - strlen("\n") - 1 <= 80); /* ° has two bytes */
+                        "     nvidia0  busy 63%  memory busy 100%  memory 1.00 GiB  1251W  71°C  "
+                        "1.4GHz  processes 12\n");
+    buf_clear(&s.text);
+    assert_int_equal(lines_gpus(&s, &f, 80), 1); /* what has room */
+    buf_putc(&s.text, '\0');
+    assert_string_equal(s.text.data, "     nvidia0  busy 63%  memory busy 100%  memory 1.00 GiB  "
+                                     "1251W  71°C  1.4GHz\n");
     buf_done(&s.text);
+}
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+static struct sink *open_status(struct sample *s)
+{
+    char path[512];
+    struct sink *sink;
+    struct toll_error e = {0};
+    struct toll_output out = {.size = sizeof out,
+                              .destination = tree_path(&s->tree, path, "x.status"),
+                              .format = "status"};
+    assert_int_equal(sink_open(&sink, &out, &s->selection, &e), 0);
+    return sink;
+}
+
+static void test_status_figures(void **state)
+{
+    struct sample s;
+    sample_make(&s, "cpu_seconds,memory_rss_bytes,storage_*_bytes,processes");
+    struct sink *sink = open_status(&s);
+    struct row *row = &s.parts[PART_COMBINED];
+    row_init(row, ENTITY_PROCESS);
+    at(&s, 0.001);
+    row_put_u64(row, process_cpu_seconds, 0);
+    row_put_u64(row, process_storage_read_bytes, 0);
+    assert_int_equal(sink_frame(sink, &s.frame), 0); /* nothing to compare with: no line */
+    at(&s, 1.001);
+    row_put_u64(row, process_cpu_seconds, 3910000000);
+    row_put_u64(row, process_memory_rss_bytes, 412 << 20);
+    row_put_u64(row, process_storage_read_bytes, 1 << 20);
+    row_put_u64(row, process_processes_count, 42);
+    assert_int_equal(sink_frame(sink, &s.frame), 0);
+    at(&s, 1.2); /* too early for another line; the next has the rates since the last */
+    row_put_u64(row, process_cpu_seconds, 3920000000);
+    assert_int_equal(sink_frame(sink, &s.frame), 0);
+    at(&s, 11.001); /* a little is not nothing */
+    row_put_u64(row, process_storage_written_bytes, 5);
+    row_put_u64(row, process_processes_count, 1);
+    row_bound(row, BIT(process_memory_rss_bytes - process_first));
+    assert_int_equal(sink_frame(sink, &s.frame), 0);
+    at(&s, 3723.001);
+    row_put_u64(row, process_storage_written_bytes, 6);
+    row_init(row, ENTITY_PROCESS);
+    assert_int_equal(sink_frame(sink, &s.frame), 0);
+    at(&s, 3725);
+    s.frame.last = true;
+    assert_int_equal(sink_frame(sink, &s.frame), 0);
+    sample_expect(&s, sink, "x.status",
+                  "0:01  3.91 cores  memory 412M  read 1.0M/s  write ?/s  42 processes\n"
+                  "0:11  <0.01 cores  memory ≥412M  read 0/s  write ?/s  1 process\n"
+                  "1:02:03  ? cores  memory ?  read ?/s  write ?/s  ? processes\n");
+    sample_remove(&s);
+}
+
+static void test_status_gpus(void **state)
+{
+    struct sample s;
+    struct instance first, second;
+    struct instance *instances[] = {&first, &second};
+    sample_make(&s, "cpu_seconds,memory_rss_bytes");
+    struct sink *sink = open_status(&s);
+    row_init(&s.parts[PART_COMBINED], ENTITY_PROCESS);
+    instance_init(&first, ENTITY_GPU);
+    instance_init(&second, ENTITY_GPU);
+    s.frame.machine = instances;
+    row_put_double(&first.row, gpu_utilization_ratio, 0.63);
+    row_put_u64(&first.row, gpu_memory_used_bytes, UINT64_C(3) << 30);
+    static const struct {
+        double at;
+        unsigned gpus;
+    } frames[] = {{1, 0}, {2, 1}, {3, 0}, {4, 2}, {9, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(frames); i++) {
+        at(&s, frames[i].at);
+        s.frame.machine_count = frames[i].gpus;
+        if (i == 3)
+            row_put_double(&second.row, gpu_utilization_ratio, 0);
+        assert_int_equal(sink_frame(sink, &s.frame), 0);
+    }
+    sample_expect(&s, sink, "x.status",
+                  "0:02  ? cores  memory ?  GPU 63% 3.0G\n"
+                  "0:03  ? cores  memory ?  GPU 63% 3.0G\n" /* it has not been read since */
+                  "0:04  ? cores  memory ?  2 GPUs 32% ?\n"
+                  "0:09  ? cores  memory ?  GPU ?\n");
+    sample_remove(&s);
 }
 
 /* ---- jsonl ---------------------------------------------------------------------------------- */
@@ -489,6 +586,8 @@ int main(void)
         cmocka_unit_test(test_lines_the_machine),
         cmocka_unit_test(test_lines_a_terminal),
         cmocka_unit_test(test_lines_gpus_lines),
+        cmocka_unit_test(test_status_figures),
+        cmocka_unit_test(test_status_gpus),
         cmocka_unit_test(test_jsonl_a_sample),
         cmocka_unit_test(test_jsonl_lower_bounds),
         cmocka_unit_test(test_jsonl_the_end_of_a_process),

@@ -185,7 +185,7 @@ static void test_mlflow_frames_frames_and_gauges(void **state)
     struct chunk chunks[3] = {{CHUNK_FRAME, 1, sink.text.data, sink.text.length},
                               {CHUNK_BEGIN, 0, "batch - 2\n{}\n", 13}};
     struct sink other = {.run = &s.run};
-    struct told_mark mark = {.kind = MARK_GAUGE, .name = "loss", .value = 0.5};
+    struct run_mark mark = {.kind = MARK_GAUGE, .name = "loss", .value = 0.5};
     mlflow_frames_put_gauge(&f, &other, &mark);
     chunks[2] = (struct chunk){CHUNK_MARK, 0, other.text.data, other.text.length};
     struct batch b = {.chunks = chunks, .count = 3, .samples = 1};

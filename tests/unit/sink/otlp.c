@@ -53,8 +53,9 @@ static void expect_rejection(const char *answer, uint64_t lost, const char *why)
 static void test_otlp_taken_in_part(void **state)
 {
 #define OK(length) "HTTP/1.1 200 OK\r\nContent-Length: " length "\r\n\r\n"
-    expect_rejection(OK("8") "\x0a\x06\x08\x01\x12\x02\033x", 1, "it rejected 1 of 6 figures: ?x");
-    expect_rejection(OK("4") "\x0a\x02\x08\x09", 3, "it rejected 9 of 6 figures");
+    expect_rejection(OK("8") "\x0a\x06\x08\x01\x12\x02\033x", 1,
+                     "server rejected 1 of 6 figures: ?x");
+    expect_rejection(OK("4") "\x0a\x02\x08\x09", 3, "server rejected 9 of 6 figures");
     expect_rejection(OK("5") "\x0a\x03\x12\x01x", 0, ""); /* a warning */
     expect_rejection(OK("2") "{}", 0, "");
 }

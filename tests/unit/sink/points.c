@@ -426,13 +426,13 @@ static void close_it(struct sink *s, struct http *h)
 static void test_http_sink_mistakes(void **state)
 {
     static const char *const bad[][3] = {
-        {"host:9090", "", "takes a URL"},
-        {"http://me:hunter2@", "", "takes a URL"},
-        {"http://h", ",timeout=0", "takes a time above 0"},
-        {"http://h", ",header=: x", "takes 'Name: value'"},
+        {"host:9090", "", "invalid URL"},
+        {"http://me:hunter2@", "", "invalid URL"},
+        {"http://h", ",timeout=0", "expected a time above 0"},
+        {"http://h", ",header=: x", "expected 'Name: value'"},
         {"http://h", ",token_file=/dev/null", "is empty"},
         {"http://h", ",password_file=/dev/null", "needs the option user"},
-        {"http://h", ",user=me,token_file=/dev/null", "not both"},
+        {"http://h", ",user=me,token_file=/dev/null", "cannot be combined"},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct sink s;
@@ -456,13 +456,14 @@ static void test_http_sink_answers(void **state)
         uint64_t wait_ns, bytes;
     } cases[] = {
         {"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", DELIVERY_DONE, "", 0, 3},
-        {"HTTP/1.1 400 Bad\r\nContent-Length: 2\r\n\r\nno", DELIVERY_REFUSED, "it answered 400: no",
-         0, 0},
+        {"HTTP/1.1 400 Bad\r\nContent-Length: 2\r\n\r\nno", DELIVERY_REFUSED,
+         "server answered 400: no", 0, 0},
         {"HTTP/1.1 429 Slow\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n", DELIVERY_AGAIN,
-         "it answered 429", 2 * NS_PER_SECOND, 0},
-        {"HTTP/1.1 503 Away\r\nContent-Length: 0\r\n\r\n", DELIVERY_AGAIN, "it answered 503", 0, 0},
+         "server answered 429", 2 * NS_PER_SECOND, 0},
+        {"HTTP/1.1 503 Away\r\nContent-Length: 0\r\n\r\n", DELIVERY_AGAIN, "server answered 503", 0,
+         0},
         {"HTTP/1.1 302 There\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", DELIVERY_REFUSED,
-         "it answered 302", 0, 0},
+         "server answered 302", 0, 0},
     };
     struct http_server server;
     char url[64];

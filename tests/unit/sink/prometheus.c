@@ -76,7 +76,7 @@ static void test_prometheus_what_is_refused_is_lost(void **state)
     assert_int_equal(sink_wait(sink, &o), -EIO);
     assert_int_equal(o.dropped, 1);
     assert_int_equal(o.retries, 0);
-    assert_string_equal(o.why, "it answered 400: nope");
+    assert_string_equal(o.why, "server answered 400: nope");
     sink_close(sink, false);
     server_stop(&server);
     sample_remove(&s);
@@ -85,17 +85,17 @@ static void test_prometheus_what_is_refused_is_lost(void **state)
 static void test_prometheus_mistakes(void **state)
 {
     static const char *const bad[][2] = {
-        {"prometheus:", "takes a URL"},
-        {"prometheus:host:9090", "takes a URL"},
-        {"prometheus:http://u:hunter2@/", "takes a URL"},
-        {"prometheus:http://h,header=hunter2", "takes 'Name: value'"},
+        {"prometheus:", "invalid URL"},
+        {"prometheus:host:9090", "invalid URL"},
+        {"prometheus:http://u:hunter2@/", "invalid URL"},
+        {"prometheus:http://h,header=hunter2", "expected 'Name: value'"},
         {"prometheus:http://h,token_file=/no/such/file", "cannot read '/no/such/file'"},
         {"prometheus:http://h,user=me,password_file=/dev/null", "is empty"},
         {"prometheus:http://h,password_file=/dev/null", "needs the option user"},
-        {"prometheus:http://h,user=me,token_file=/dev/null", "not both"},
-        {"prometheus:http://me:hunter1,hunter2@h/", "is no option"},
-        {"promotheus:http://me:hunter2@h/", "of 'promotheus:http://…' does not tell a format"},
-        {"prometheus:http://h,every=x", "takes a time"},
+        {"prometheus:http://h,user=me,token_file=/dev/null", "cannot be combined"},
+        {"prometheus:http://me:hunter1,hunter2@h/", "expected \",name=value\""},
+        {"promotheus:http://me:hunter2@h/", "format of 'promotheus:http://…'"},
+        {"prometheus:http://h,every=x", "expected a time"},
     };
     struct sample s;
     sample_make(&s, NULL);

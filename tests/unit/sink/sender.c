@@ -471,9 +471,9 @@ static void test_spool_a_place_that_cannot_be(void **state)
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/typo/spool", directory);
     expect_refused(path, "typo': No such file");
-    expect_refused(directory, "is a directory");
+    expect_refused(directory, "not a directory");
     snprintf(path, sizeof path, "%s/typo/", directory);
-    expect_refused(path, "is a directory");
+    expect_refused(path, "not a directory");
     snprintf(path, sizeof path, "%s/typo", directory);
     assert_int_not_equal(stat(path, &st), 0);
     if (geteuid() != 0)

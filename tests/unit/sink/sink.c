@@ -33,14 +33,16 @@ static void test_sink_choose(void **state)
     }
     assert_int_equal(sink_choose(NULL, "some/run.db,every=2s", &kind, &rest, &e), 0);
     assert_string_equal(kind->format.name, "sqlite");
-    static const char *const bad[] = {"run", "run.xyz", ".csv",     "run.csv.gz",
-                                      "csv", "",        "xcsv:run", "prometheus"};
+    static const char *const bad[] = {"run", "run.xyz", ".csv",      "run.csv.gz",
+                                      "csv", "",        "prometheus"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         kind = NULL;
         assert_int_equal(sink_choose(NULL, bad[i], &kind, &rest, &e), -EINVAL);
         assert_null(kind);
         assert_non_null(strstr(e.message, ".jsonl"));
     }
+    assert_int_equal(sink_choose(NULL, "xcsv:run", &kind, &rest, &e), -EINVAL);
+    assert_non_null(strstr(e.message, "did you mean 'csv:'?"));
     static const char *const in_vain[] = {"run.csv,a=b", "csv:run.csv,a=b"};
     for (size_t i = 0; i < ARRAY_LEN(in_vain); i++) {
         assert_int_equal(sink_choose(NULL, in_vain[i], &kind, &rest, &e), -EINVAL);
@@ -278,20 +280,20 @@ static void test_sink_options_defaults(void **state)
 static void test_sink_options_mistakes(void **state)
 {
     static const char *const bad[][2] = {
-        {"p,evry=1s", "no option 'evry'; there are every, queue"},
-        {"p,every", "no option 'every'"}, /* without a value */
-        {"p,secret=hunter2", "no option 'secret'"},
-        {"p:half,hunter2@h", "behind a comma of x is no option, name=value; there are every"},
-        {"p:half,hunter2@h=x", "is no option"},
-        {"p,every=soon", "the option every of x takes a time such as 500ms"},
-        {"p,queue=much", "a size from 4K on, such as"},
+        {"p,evry=1s", "unknown option 'evry'; known options: every, queue"},
+        {"p,every", "unknown option 'every'"}, /* without a value */
+        {"p,secret=hunter2", "unknown option 'secret'"},
+        {"p:half,hunter2@h", "x: expected \",name=value\"; known options: every"},
+        {"p:half,hunter2@h=x", "expected \",name=value\""},
+        {"p,every=soon", "x: invalid every 'soon' (expected a time such as 500ms"},
+        {"p,queue=much", "a size of at least 4K, such as"},
         {"p,room=much", "a size such as 4096"},
-        {"p,queue=0", "a size from 4K on"},
-        {"p,queue=4095", "a size from 4K on"},
-        {"p,share=1x", "a number, not '1x'"},
+        {"p,queue=0", "a size of at least 4K"},
+        {"p,queue=4095", "a size of at least 4K"},
+        {"p,share=1x", "invalid share '1x' (expected a number)"},
         {"p,name=", "not empty"},
-        {"p,mode=maybe", "takes no|yes, not 'maybe'"},
-        {"p,every=1s,every=2s", "every of x is given twice"},
+        {"p,mode=maybe", "invalid mode 'maybe' (expected no|yes)"},
+        {"p,every=1s,every=2s", "x: option every is given twice"},
         {"p,", NULL}, /* says nothing more */
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

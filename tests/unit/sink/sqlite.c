@@ -255,12 +255,12 @@ static void test_sqlite_file_not_ours(void **state)
 {
     struct toll_error e = {0};
     tree_write(&tree, "a.sqlite", "no database");
-    expect_refused("no SQLite file");
+    expect_refused("not a SQLite file");
     unlink(sqlite_file_path);
     struct sqlite *db = sqlite_place_open(sqlite_file_path, SQLITE_MODE_WRITE);
     assert_int_equal(sqlite_run(db, "CREATE TABLE theirs (a)", &e), 0);
     sqlite_close(db);
-    expect_refused("did not make");
+    expect_refused("another program");
     unlink(sqlite_file_path);
     sqlite_file_close(opened());
     db = sqlite_place_open(sqlite_file_path, SQLITE_MODE_WRITE);

@@ -6,19 +6,26 @@
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* What the sink writes of the sample; the caller frees. */
-static char *text_of(struct sample *s, unsigned flags)
+/* What the sink writes of the sample for a terminal of this width; the caller frees. */
+static char *text_for(struct sample *s, unsigned flags, unsigned columns)
 {
     char path[512];
     struct sink *sink;
-    struct toll_output out = {
-        .size = sizeof out, .destination = tree_path(&s->tree, path, "x.txt"), .flags = flags};
+    struct toll_output out = {.size = sizeof out,
+                              .destination = tree_path(&s->tree, path, "x.txt"),
+                              .flags = flags,
+                              .columns = columns};
     assert_int_equal(sink_open(&sink, &out, &s->selection, NULL), 0);
     assert_int_equal(sink_begin(sink, &s->run), 0);
     assert_int_equal(sink_frame(sink, &s->frame), 0);
     assert_int_equal(sink_summary(sink, &s->summary), 0);
     sink_close(sink, false);
     return tree_read(&s->tree, "x.txt");
+}
+
+static char *text_of(struct sample *s, unsigned flags)
+{
+    return text_for(s, flags, 0);
 }
 
 static void set_command(struct sample *s, char *const argv[])
@@ -115,6 +122,107 @@ static void test_text_unknown_is_no_number(void **state)
     text = text_of(&s, TOLL_OUTPUT_VERBOSE);
     assert_null(strstr(text, "\nresident memory"));
     assert_non_null(strstr(text, "\nnot available: resident memory (RSS) (why: toll doctor)\n"));
+    free(text);
+    sample_remove(&s);
+}
+
+/* A reason where one is known. */
+static void test_text_why_memory_is_unknown(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    char *text = text_of(&s, 0);
+    assert_non_null(strstr(text, "\n  Memory     unknown\n"));
+    free(text);
+    s.summary.elapsed_ns = 5 * NS_PER_MS;
+    sample_total(&s, PART_COMBINED, process_processes_started_count, 1, QUALITY_LOWER_BOUND);
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "\n  Memory     unknown (too short to be sampled)\n"));
+    free(text);
+    sample_total(&s, PART_COMBINED, process_memory_rss_bytes, 400 << 10, QUALITY_LOWER_BOUND);
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "\n  Memory     unknown (too short to be sampled)\n"));
+    free(text);
+    sample_total(&s, PART_COMBINED, process_memory_peak_bytes, 800 << 10, QUALITY_LOWER_BOUND);
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "\n  Memory     unknown (too short to be sampled)\n"));
+    free(text);
+    sample_total(&s, PART_COMBINED, process_memory_peak_bytes, 0, QUALITY_UNKNOWN);
+    s.summary.elapsed_ns = 2 * NS_PER_SECOND;
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "Memory is a lower bound: samples were skipped.\n"));
+    free(text);
+    s.summary.whole.end = (struct toll_end){0};
+    s.summary.whole.provenance[PART_COMBINED][process_wall_seconds].quality = QUALITY_LOWER_BOUND;
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "Memory is a lower bound: the run is still being measured.\n"));
+    free(text);
+    s.summary.whole.end = (struct toll_end){.unknown = true};
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "Memory is a lower bound: the record ends before the run did.\n"));
+    free(text);
+    sample_remove(&s);
+}
+
+/* The line of the disk is there, unless its figures were not asked for. */
+static void test_text_disk_is_unknown(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    char *text = text_of(&s, 0);
+    assert_non_null(strstr(text, "\n  Disk       unknown\n"));
+    free(text);
+    sample_total(&s, PART_COMBINED, process_storage_read_bytes, 0, QUALITY_LOWER_BOUND);
+    s.summary.whole.denied[PART_COMBINED] = BIT(process_storage_read_bytes);
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "\n  Disk       unknown (not permitted to read it)\n"));
+    free(text);
+    sample_total(&s, PART_COMBINED, process_storage_read_bytes, 4096, QUALITY_LOWER_BOUND);
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "\n  Disk       ≥ 4.00 KiB read, unknown written\n"));
+    free(text);
+    sample_remove(&s);
+    sample_make(&s, "target_cpu_seconds");
+    text = text_of(&s, 0);
+    assert_null(strstr(text, "  Disk  "));
+    free(text);
+    sample_remove(&s);
+}
+
+/* A curve without values takes no room from the remark, which ends at the edge. */
+static void test_text_remark_is_at_the_edge(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    sample_total(&s, PART_COMBINED, process_cpu_seconds, NS_PER_SECOND, QUALITY_EXACT);
+    struct series *cores = &s.summary.whole.series[PART_COMBINED][process_cpu_cores];
+    series_put(cores, metric_of(process_cpu_cores), (union value){.d = 0.5}, 2 * NS_PER_SECOND);
+    s.summary.whole.provenance[PART_COMBINED][process_cpu_cores].quality = QUALITY_SAMPLED;
+    s.summary.cores_curve.width_ns = NS_PER_SECOND / 10;
+    s.summary.cores_curve.end_ns = 2 * NS_PER_SECOND;
+    char *text = text_of(&s, 0);
+    const char *line = strstr(text, "\n  CPU  ") + 1;
+    assert_int_equal(strcspn(line, "\n"), 80);
+    assert_memory_equal(line + 80 - strlen(" 0.50 cores"), " 0.50 cores", strlen(" 0.50 cores"));
+    free(text);
+    sample_remove(&s);
+}
+
+/* Numbers of processes are right-aligned. */
+static void test_text_pids_line_up(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    s.summary.largest = calloc(1, sizeof *s.summary.largest);
+    assert_non_null(s.summary.largest);
+    for (unsigned i = 0; i < 2; i++) {
+        struct largest_process p = {
+            .pid = i ? 9 : 12345, .name = "cc1", .peak_bytes = 4096, .has_peak = true};
+        largest_add(s.summary.largest, &p);
+    }
+    char *text = text_of(&s, 0);
+    assert_non_null(strstr(text, "\n    12345  cc1 "));
+    assert_non_null(strstr(text, "\n        9  cc1 "));
     free(text);
     sample_remove(&s);
 }
@@ -284,6 +392,7 @@ static void test_text_kind_targets(void **state)
         (struct provenance){QUALITY_SAMPLED, "test"};
     sample_total(&s, PART_COMBINED, process_storage_read_bytes, 1 << 20, QUALITY_SAMPLED);
     text_kind_expect(&s, 0, ENTITY_TARGET,
+                     "                              disk\n"
                      "targets                       read\n"
                      "web                       1.00 MiB\n"
                      "db                               ?\n"
@@ -291,6 +400,7 @@ static void test_text_kind_targets(void **state)
     web->provenance[PART_COMBINED][process_storage_read_bytes - process_first].quality =
         QUALITY_LOWER_BOUND;
     text_kind_expect(&s, 0, ENTITY_TARGET,
+                     "                              disk\n"
                      "targets                       read\n"
                      "web                      ≥1.00 MiB\n"
                      "db                               ?\n"
@@ -346,8 +456,7 @@ static void test_text_marks_tables(void **state)
     t->lost = 2;
     char *text = written(&s, 0);
     assert_string_equal(
-        text, "\n"
-              "phase                times     time      cpu cores       rss      read     write\n"
+        text, "phase                times     time      cpu cores       RSS      read     write\n"
               "load                     1   2.00 s   1.00 s  0.50  3.00 MiB         ?         ?\n"
               "a phase with a ü long name\n"
               "                         1   2.00 s        ?     ?         ?         ?         ?\n"
@@ -430,22 +539,176 @@ static void test_text_gpus_gpu(void **state)
     put(series, gpu_power_watts, (union value){.d = 120});
     put(series, gpu_energy_joules, (union value){.u = 240000000});
     text_gpus_expect(&s, true,
-                     "the GPU nvidia0 idled 63 % of the time; on average 25.0 % busy, 120 W\n"
-                     "energy: 240 J GPUs, of all that ran meanwhile\n");
+                     "the GPU nvidia0 idled 63 % of the time; on average 25.0 % busy, 120 W\n");
     text_gpus_expect(&s, false,
                      "\ngpus                          busy     power\n"
                      "nvidia0                     25.0 %     120 W\n\n"
-                     "the GPU nvidia0 idled 63 % of the time; on average 25.0 % busy, 120 W\n"
-                     "energy: 240 J GPUs, of all that ran meanwhile\n");
+                     "the GPU nvidia0 idled 63 % of the time; on average 25.0 % busy, 120 W\n");
     /* Of half of the time nothing was known: it is not taken for busy. */
     put(series, gpu_idle_seconds, (union value){.u = 500 * NS_PER_MS});
     put(series, gpu_watched_seconds, (union value){.u = NS_PER_SECOND});
     text_gpus_expect(
         &s, true,
         "the GPU nvidia0 idled 50 % of the time that is known of it, 1.00 s of 2.00 s; on\n"
-        "        average 25.0 % busy, 120 W\n"
-        "energy: 240 J GPUs, of all that ran meanwhile\n");
+        "        average 25.0 % busy, 120 W\n");
     sample_remove(&s);
+}
+
+static struct instance *add_gpus(struct sample *s, unsigned count)
+{
+    struct instance *gpus = calloc(count, sizeof *gpus);
+    s->summary.instances = calloc(count, sizeof *s->summary.instances);
+    assert_true(gpus && s->summary.instances);
+    for (unsigned i = 0; i < count; i++) {
+        instance_init(&gpus[i], ENTITY_GPU);
+        snprintf(gpus[i].entity.name, ENTITY_NAME_BYTES, "nvidia%u", i);
+        struct series *series = calloc(metric_count(ENTITY_GPU), sizeof *series);
+        assert_non_null(series);
+        s->summary.instances[s->summary.instance_count++] = (struct instance_summary){&gpus[i],
+                                                                                      series};
+    }
+    return gpus;
+}
+
+static void put_gpu(struct sample *s, unsigned i, double busy, uint64_t gib, double watts,
+                    unsigned throttled)
+{
+    struct series *series = s->summary.instances[i].series;
+    memset(series, 0, metric_count(ENTITY_GPU) * sizeof *series);
+    put(series, gpu_utilization_ratio, (union value){.d = busy});
+    put(series, gpu_memory_used_bytes, (union value){.u = gib << 30});
+    put(series, gpu_memory_total_bytes, (union value){.u = UINT64_C(40) << 30});
+    put(series, gpu_power_watts, (union value){.d = watts});
+    put(series, gpu_power_limit_watts, (union value){.d = 400});
+    put(series, gpu_throttled_count, (union value){.u = throttled});
+}
+
+/* A line of the block, from its label on. */
+static void expect_line(struct sample *s, unsigned columns, const char *line)
+{
+    char *text = text_for(s, 0, columns);
+    if (!strstr(text, line))
+        fail_msg("no line '%s' in\n%s", line, text);
+    free(text);
+}
+
+static void test_glance_few_gpus(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    struct instance *gpus = add_gpus(&s, 2);
+    put_gpu(&s, 0, 0.63, 12, 250, 1);
+    expect_line(&s, 80,
+                "\n  nvidia0    63 % busy, memory 12.0 of 40.0 GiB, 250 of 400 W, throttled\n");
+    expect_line(&s, 80, "\n  nvidia1    no figures\n");
+    sample_remove(&s);
+    free(gpus);
+}
+
+static void test_glance_many_gpus(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    struct instance *gpus = add_gpus(&s, 16);
+    for (unsigned i = 0; i < 16; i++)
+        put_gpu(&s, i, 0.9, 12 + i, 300, 0);
+    expect_line(&s, 80,
+                "\n  GPUs       16, 90 % busy, memory up to 27.0 of 40.0 GiB, 300 of 400 W each\n");
+    expect_line(&s, 60, "\n  GPUs       16, 90 % busy, memory up to 27.0 of 40.0 GiB\n");
+    put_gpu(&s, 3, 0, 1, 60, 1);
+    put_gpu(&s, 5, 0.9, 12, 300, 1);
+    memset(s.summary.instances[7].series, 0,
+           metric_count(ENTITY_GPU) * sizeof *s.summary.instances[7].series);
+    expect_line(
+        &s, 80,
+        "\n             nvidia3 0 % busy, throttled; nvidia5 throttled; nvidia7 no figures\n");
+    for (unsigned i = 0; i < 16; i++)
+        put_gpu(&s, i, 0.9, 12, 300, 1);
+    expect_line(&s, 80, "\n             all throttled\n");
+    sample_remove(&s);
+    free(gpus);
+}
+
+/* Whatever happened: at most sixteen lines, none wider than the terminal, none with blanks at its
+ * end, no heading without a row. */
+static void test_glance_any(void **state)
+{
+    static const char *const words[] = {"cc1plus", "-fno-such-option=1", "€ü", "x", "/usr/lib/a/b"};
+    uint64_t seed = 7;
+    for (int round = 0; round < 400; round++) {
+        struct sample s;
+        sample_make(&s, NULL);
+        unsigned columns = 40 + (unsigned)random_below(&seed, 160);
+        char *argv[40] = {0};
+        for (unsigned i = 0; i <= random_below(&seed, 39); i++)
+            argv[i] = strdupa(words[random_below(&seed, ARRAY_LEN(words))]);
+        set_command(&s, argv);
+        for (unsigned id = 0; id < PROCESS_METRICS; id++)
+            if (!metric_is_double(metric_of(id)))
+                sample_total(&s, PART_COMBINED, id, random_magnitude(&seed, 60),
+                             (enum quality)random_below(&seed, QUALITIES));
+        for (unsigned kind = 0; kind < LIMITS; kind++)
+            s.summary.whole.limits.of[kind] = (struct limit){
+                .known = random_below(&seed, 2),
+                .value = random_magnitude(&seed, 50),
+                .cores = 2,
+                .by = "machine",
+                .has_used = true,
+                .used = 1e9,
+                .reached = random_below(&seed, 3) ? NULL : "OOM killer",
+                .reached_times = random_below(&seed, 3)};
+        for (uint64_t i = random_below(&seed, 4); i--;) {
+            char note[400] = "";
+            for (uint64_t k = random_below(&seed, 18); k--;)
+                snprintf(note + strlen(note), sizeof note - strlen(note), "%s%llu ",
+                         words[random_below(&seed, ARRAY_LEN(words))], (unsigned long long)i);
+            if (!random_below(&seed, 4))
+                memset(note, 'w', sizeof note - 1);
+            summary_note(&s.summary, note);
+        }
+        struct instance *gpus = add_gpus(&s, (unsigned)random_below(&seed, 18));
+        for (unsigned i = 0; i < s.summary.instance_count; i++)
+            if (random_below(&seed, 5))
+                put_gpu(&s, i, (double)random_below(&seed, 100) / 100, random_below(&seed, 40), 200,
+                        (unsigned)random_below(&seed, 2));
+        struct phase_figures none;
+        phase_figures_init(&none);
+        for (uint64_t i = random_below(&seed, 8); i--;)
+            mark_totals_phase(&s.summary.marks, &(struct phase_over){words[i % ARRAY_LEN(words)], 7,
+                                                                     0, 1, .figures = &none});
+        s.summary.survivor_count = random_below(&seed, 3);
+        s.summary.largest = calloc(1, sizeof *s.summary.largest);
+        assert_non_null(s.summary.largest);
+        for (uint64_t i = random_below(&seed, 20); i--;) {
+            struct largest_process p = {.pid = (pid_t)random_magnitude(&seed, 22),
+                                        .cpu_ns = random_magnitude(&seed, 60),
+                                        .peak_bytes = random_magnitude(&seed, 50)};
+            p.has_cpu = p.has_peak = true;
+            snprintf(p.name, sizeof p.name, "%s", words[random_below(&seed, ARRAY_LEN(words))]);
+            memset(p.command, 'c', random_below(&seed, sizeof p.command));
+            largest_add(s.summary.largest, &p);
+        }
+        char *text = text_for(&s, 0, columns);
+        check_utf8(text);
+        unsigned lines = 0, width = columns > 160 ? 160 : columns;
+        for (char *line = text, *end; *line; line = end + 1, lines++) {
+            end = strchr(line, '\n');
+            assert_non_null(end);
+            if (utf8_columns(line, (size_t)(end - line)) > width)
+                fail_msg("wider than %u columns:\n%s", width, text);
+            assert_true(end == line || end[-1] != ' ');
+            bool is_heading = strncmp(line, "  Largest p", 11) == 0 ||
+                              strncmp(line, "  Programs ", 11) == 0 ||
+                              strncmp(line, "  Phase  ", 9) == 0;
+            if (is_heading && strncmp(end + 1, "    ", 4) != 0)
+                fail_msg("a heading without rows:\n%s", text);
+        }
+        if (lines > 16)
+            fail_msg("%u lines:\n%s", lines, text);
+        free(text);
+        sample_remove(&s);
+        free(gpus);
+    }
 }
 
 /* ---- text table ----------------------------------------------------------------------------- */
@@ -550,7 +813,7 @@ static void test_text_table_unavailable(void **state)
 
 /* ---- text outputs --------------------------------------------------------------------------- */
 
-/* The lines that follow the cost of measuring; the rest of the block is that of an empty run. */
+/* The lines of outputs; the rest of the block is that of an empty run, with no cost known. */
 static void text_outputs_expect(struct output_summary *o, size_t count, const char *text)
 {
     struct sample s;
@@ -563,9 +826,6 @@ static void text_outputs_expect(struct output_summary *o, size_t count, const ch
     char *line = strstr(sink.text.data, "CPU        unknown\n");
     assert_non_null(line);
     line = strchr(line, '\n') + 1;
-    char *cost = strstr(line, "  toll used ");
-    assert_non_null(cost);
-    *cost = '\0';
     assert_string_equal(line, text);
     buf_done(&sink.text);
     s.summary.outputs = NULL;
@@ -624,7 +884,7 @@ static void test_text_outputs_files(void **state)
     text_outputs_expect(o, ARRAY_LEN(o),
                         "  Saved      a.csv, 3 samples, 2.00 KiB; c.sqlite, 3 samples\n"
                         "  Saved      b.csv, 1 sample, 2 lost: No space left on device\n"
-                        "  Saved      stderr, 0 samples, 3 lost: Broken pipe\n");
+                        "  Not saved  stderr, 0 samples, 3 lost: Broken pipe\n");
 }
 
 /* ---- text block ----------------------------------------------------------------------------- */
@@ -679,6 +939,10 @@ int main(void)
         cmocka_unit_test(test_text_the_command_as_one_could_type_it),
         cmocka_unit_test(test_text_a_long_command),
         cmocka_unit_test(test_text_unknown_is_no_number),
+        cmocka_unit_test(test_text_why_memory_is_unknown),
+        cmocka_unit_test(test_text_disk_is_unknown),
+        cmocka_unit_test(test_text_remark_is_at_the_edge),
+        cmocka_unit_test(test_text_pids_line_up),
         cmocka_unit_test(test_text_how_figures_were_obtained),
         cmocka_unit_test(test_text_no_escapes_unless_asked),
         cmocka_unit_test(test_text_survivors),
@@ -689,6 +953,9 @@ int main(void)
         cmocka_unit_test(test_text_marks_tables),
         cmocka_unit_test(test_text_marks_many),
         cmocka_unit_test(test_text_gpus_gpu),
+        cmocka_unit_test(test_glance_few_gpus),
+        cmocka_unit_test(test_glance_many_gpus),
+        cmocka_unit_test(test_glance_any),
         cmocka_unit_test(test_text_table_figures),
         cmocka_unit_test(test_text_table_no_rates_of_a_moment),
         cmocka_unit_test(test_text_table_parts),

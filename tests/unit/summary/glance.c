@@ -111,10 +111,14 @@ static void test_largest_unknown(void **state)
     static struct largest l;
     memset(&l, 0, sizeof l);
     struct largest_process p = process_of(5, "x", 3, 4);
-    p.has_peak = p.is_complete = false;
+    p.has_peak = false;
+    p.peak_bytes = 0;
     largest_add(&l, &p);
     assert_int_equal(l.by_memory_count, 0);
     assert_int_equal(l.by_cpu_count, 1);
+    assert_true(l.programs[0].is_complete); /* its CPU time is; its peak always is a lower bound */
+    p.is_complete = false;
+    largest_add(&l, &p);
     assert_false(l.programs[0].is_complete);
 }
 

@@ -105,12 +105,12 @@ static void test_phases_told_for(void **state)
 {
     struct phases p = {0};
     begin(&p, "a", 101, 10, 0);
-    assert_false(phases_was_told_for(&p, "a", 101));
-    p.open[0]->told_for = true;
-    assert_true(phases_was_told_for(&p, "a", 101));
-    assert_false(phases_was_told_for(&p, "a", 102) || phases_was_told_for(&p, "b", 101));
+    assert_false(phases_was_begun_for(&p, "a", 101));
+    p.open[0]->is_reported_for = true;
+    assert_true(phases_was_begun_for(&p, "a", 101));
+    assert_false(phases_was_begun_for(&p, "a", 102) || phases_was_begun_for(&p, "b", 101));
     p.open[0]->process_left = true;
-    assert_true(phases_was_told_for(&p, "a", 101));
+    assert_true(phases_was_begun_for(&p, "a", 101));
     phases_done(&p);
 }
 

@@ -54,6 +54,43 @@ static void test_summary_frames(void **state)
     drop(s);
 }
 
+/* The parts are shown beside the whole as they were at its peak, not at theirs; and a figure that
+ * the last sample lacks has no last value. */
+static void test_summary_parts_at_peak(void **state)
+{
+    struct run run = {0};
+    struct summary *s = summary_fresh(&run);
+    struct entity entity = {0};
+    struct row rows[PARTS], self;
+    row_init(&self, ENTITY_SELF);
+    struct frame f = {.self = {&entity, &self}};
+    for (unsigned part = 0; part < PARTS; part++) {
+        row_init(&rows[part], ENTITY_PROCESS);
+        f.target[part] = (struct frame_row){&entity, &rows[part]};
+    }
+    static const uint64_t main_rss[] = {50, 40, 10}, children_rss[] = {10, 30, 35};
+    for (unsigned i = 0; i < 3; i++) {
+        f.elapsed_ns = (i + 1) * NS_PER_SECOND;
+        row_put_u64(&rows[PART_MAIN], process_memory_rss_bytes, main_rss[i]);
+        row_put_u64(&rows[PART_DESCENDANTS], process_memory_rss_bytes, children_rss[i]);
+        row_put_u64(&rows[PART_COMBINED], process_memory_rss_bytes, main_rss[i] + children_rss[i]);
+        if (i < 2)
+            row_put_u64(&rows[PART_COMBINED], process_memory_pss_bytes, 20);
+        else
+            row_unknown(&rows[PART_COMBINED], process_memory_pss_bytes);
+        summary_frame(s, &f);
+    }
+    summary_end(s, f.elapsed_ns);
+    enum metric_id rss = process_memory_rss_bytes;
+    assert_true(s->whole.series[PART_COMBINED][rss].max == 70);
+    assert_true(s->whole.series[PART_MAIN][rss].at_peak == 40);
+    assert_true(s->whole.series[PART_DESCENDANTS][rss].at_peak == 30);
+    assert_int_equal(s->whole.series[PART_MAIN][rss].at_peak_ns, 2 * NS_PER_SECOND);
+    assert_true(s->whole.series[PART_COMBINED][process_memory_pss_bytes].last_is_old);
+    assert_false(s->whole.series[PART_COMBINED][rss].last_is_old);
+    drop(s);
+}
+
 /* A value that is unknown for a while stands, when it is known again, for that while. */
 static void test_summary_gaps(void **state)
 {
@@ -771,6 +808,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_summary_frames),
+        cmocka_unit_test(test_summary_parts_at_peak),
         cmocka_unit_test(test_summary_gaps),
         cmocka_unit_test(test_summary_notes),
         cmocka_unit_test(test_summary_unknown_until_judged),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Code blocks: SubTracker writes down when they begin and end, SubTrackingAnalyzer and
-TrackingComparison tell what they used. libtoll reads the files and makes the figures; these are the
+TrackingComparison have what they used. libtoll reads the files and makes the figures; these are the
 shapes that gpu_tracker has for them."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _lock = threading.Lock()  # a file is begun by one thread
 
 
 def _unlock() -> None:
-    """In a child that was forked: whoever held it is not here."""
+    """In a forked child: the thread that held it does not exist here."""
     global _lock
     _lock = threading.Lock()
 
@@ -114,7 +114,7 @@ def _insert(path: str, values: Any) -> None:
 
 
 class SubTracker:
-    """A block whose begin and end are written to a file, for `toll phases analyze`.
+    """A block whose begin and end are written to a file, for `toll sub-tracking analyze`.
 
         with SubTracker(code_block_name="load"):
             load()
@@ -400,7 +400,7 @@ class SubTrackingAnalyzer:
 
     def _analyze(self) -> Dict[str, Any]:
         if self._points is None:
-            raise ValueError("there is no tracking file to analyze")
+            raise ValueError("analyze: no tracking file was given")
         return _analyze(self._points, self._blocks)
 
     def sub_tracking_results(self) -> SubTrackingResults:
@@ -418,7 +418,7 @@ class SubTrackingAnalyzer:
     def combine_sub_tracking_files(self, files: Iterable[str]) -> None:
         """Several sub-tracking files into that of this analyzer, which must not be there yet."""
         if self._blocks is None:
-            raise ValueError("there is no sub-tracking file to combine into")
+            raise ValueError("combine: no sub-tracking file was given")
         if os.path.exists(self._blocks):
             raise ValueError(
                 f"Cannot create sub-tracking file {self._blocks}. File already exists."
@@ -464,7 +464,7 @@ class SubTrackingAnalyzer:
     def load_timepoints(self, timestamp_pairs: Sequence[Tuple[float, float]]) -> Any:
         """The rows of the tracking file within these calls; a pandas.DataFrame, or a list of dicts."""
         if self._points is None:
-            raise ValueError("there is no tracking file to read")
+            raise ValueError("analyze: no tracking file was given")
         when = COLUMNS[3]
         rows = [
             {key: float(value) for key, value in row.items()}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Collection, Dict, List, Optional, Union
 from ... import _toll
 from ..._track import track
 from .._gpus import choose_gpus
-from .._usage import DIALECT, Usage, check_units
+from .._usage import LAYOUT, Usage, check_units
 from .sub_tracker import SubTrackingResults, check_new, check_suffix, results_of
 
 __all__ = [
@@ -95,15 +95,15 @@ class Tracker:
                 f"Sleep time of {sleep_time} is invalid. Must be at least {SHORTEST_SLEEP} seconds."
             )
         options = {"ram_unit": ram_unit, "gpu_ram_unit": gpu_ram_unit, "time_unit": time_unit}
-        words = [DIALECT, *(f"{key}={value}" for key, value in options.items())]
+        words = [LAYOUT, *(f"{key}={value}" for key, value in options.items())]
         if n_expected_cores is not None:
             words.append(f"n_expected_cores={n_expected_cores}")
         check_units(options)
         gpus, counted = choose_gpus(gpu_uuids, gpu_brand, disable_logs)
         if counted:
             words.append(f"n_expected_gpus={len(counted)}")
-        self._dialect = ",".join(words)
-        _toll.translator(self._dialect)  # says what is wrong with the cores
+        self._layout = ",".join(words)
+        _toll.translator(self._layout)  # says what is wrong with the cores
         self._disable_logs = disable_logs
         self._process_id = process_id
         self.n_join_attempts = n_join_attempts
@@ -118,7 +118,7 @@ class Tracker:
             self._points = tracking_file
             if tracking_file.endswith(".sqlite"):  # made of rows in the end
                 self._points += f".{os.getpid()}.csv"
-            outputs.append(("csv", self._points, self._dialect))
+            outputs.append(("csv", self._points, self._layout))
         self._track = track(
             process_id,
             interval=sleep_time,
@@ -127,7 +127,7 @@ class Tracker:
             system=True,
             outputs=outputs,
             history=0,
-            reports=[("json", self._dialect), ("text", self._dialect)],
+            reports=[("json", self._layout), ("text", self._layout)],
             gpus=gpus,
         )
         if counted:
@@ -137,7 +137,7 @@ class Tracker:
             resource_usage_file = f".gpu-tracker_{uuid.uuid4()}.pkl"
         self._resource_usage_file = resource_usage_file
         if resource_usage_file is not None:
-            self._track._native.keep_backup(resource_usage_file, self._dialect)
+            self._track._native.keep_backup(resource_usage_file, self._layout)
 
     # ---- Life ------------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class Tracker:
             return
         try:
             if os.path.exists(str(self._tracking_file)):
-                raise FileExistsError(f"File {self._tracking_file} was made by somebody else meanwhile")
+                raise FileExistsError(f"File {self._tracking_file} was created by another process in the meantime")
             _toll.phases_store(self._points, str(self._tracking_file))
         except (OSError, ValueError) as error:
             _LOG.error("%s; its rows are in %s", error, self._points)
@@ -202,7 +202,7 @@ class Tracker:
     def _report(self, format: str) -> str:
         if self.state == Tracker.State.NEW:
             raise RuntimeError("There is no resource usage: tracking has not started yet.")
-        return self._track.report(format, self._dialect)
+        return self._track.report(format, self._layout)
 
     @property
     def resource_usage(self) -> Optional["ResourceUsage"]:
@@ -242,5 +242,5 @@ def read_pickle(path: str) -> Union["ResourceUsage", SubTrackingResults]:
             return results_of(document)
         usage: ResourceUsage = _USAGE.fill(document)
     except (KeyError, TypeError, AttributeError):
-        raise ValueError(f"{os.fspath(path)}: it holds no results of gpu_tracker") from None
+        raise ValueError(f"{os.fspath(path)}: not a file with results of gpu_tracker") from None
     return usage

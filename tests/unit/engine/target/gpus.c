@@ -61,9 +61,9 @@ static void test_gpus_named_ones_have_to_be_there(void **state)
 {
     struct fake_nvml f;
     fake_nvml_make(&f, "nvml", "gpus 2\n");
-    expect_refusal("GPU-none", "there are: nvidia0 (GPU-fake-0), nvidia1 (GPU-fake-1)");
+    expect_refusal("GPU-none", "available: nvidia0 (GPU-fake-0), nvidia1 (GPU-fake-1)");
     fake_nvml_say(&f, "gpus 0\n");
-    expect_refusal("0", "there is no GPU here");
+    expect_refusal("0", "no GPU found");
     fake_nvml_say(&f, "gpus 1\nerror.init 18\n");
     expect_refusal("0", "the driver was upgraded");
     fake_nvml_remove(&f);
@@ -230,7 +230,7 @@ static void look_begin(struct gpu_members_room *r, const unsigned *tells, size_t
         struct gpu_device *d = gpu_frame_add_device(&g->frame);
         d->facts.vendor = "nvidia";
         d->facts.index = (unsigned)i;
-        d->tells = tells[i];
+        d->lists = tells[i];
         d->read_ns = r->now_ns;
     }
     gpu_instances_meet(&g->instances, &g->frame, &g->choice, &g->choice);
@@ -266,8 +266,8 @@ static uint64_t gpus_of(const struct gpu_members_room *r, enum part part)
     return row_u64(&r->target.parts[part], process_gpus_count);
 }
 
-#define BOTH (GPU_TELLS_MEMORY | GPU_TELLS_SHARE)
-#define ALL  (BOTH | GPU_TELLS_BUSY)
+#define BOTH (GPU_LISTS_MEMORY | GPU_LISTS_SHARE)
+#define ALL  (BOTH | GPU_LISTS_BUSY)
 
 static void test_gpu_members_added_up_over_devices(void **state)
 {
@@ -312,7 +312,7 @@ static void test_gpu_members_a_device_that_does_not_tell(void **state)
 {
     struct gpu_members_room r;
     gpu_members_room_make(&r, "all");
-    look_begin(&r, (unsigned[]){BOTH, GPU_TELLS_SHARE}, 2);
+    look_begin(&r, (unsigned[]){BOTH, GPU_LISTS_SHARE}, 2);
     put_memory(&r, 0, MAIN, 100);
     look_end(&r);
     assert_false(row_has(own(&r, MAIN), process_gpu_memory_bytes));
@@ -378,13 +378,13 @@ static void test_gpu_members_engine_time(void **state)
 {
     struct gpu_members_room r;
     gpu_members_room_make(&r, "all");
-    look_begin(&r, (unsigned[]){GPU_TELLS_BUSY, GPU_TELLS_BUSY}, 2);
+    look_begin(&r, (unsigned[]){GPU_LISTS_BUSY, GPU_LISTS_BUSY}, 2);
     put_busy(&r, 0, MAIN, 300);
     put_busy(&r, 1, MAIN, 40);
     look_end(&r);
     assert_int_equal(row_u64(own(&r, MAIN), process_gpu_seconds), 340);
     assert_false(row_has(own(&r, MAIN), process_gpu_utilization_ratio)); /* it takes two looks */
-    look_begin(&r, (unsigned[]){GPU_TELLS_BUSY, GPU_TELLS_BUSY}, 2);
+    look_begin(&r, (unsigned[]){GPU_LISTS_BUSY, GPU_LISTS_BUSY}, 2);
     put_busy(&r, 0, MAIN, 300 + NS_PER_SECOND / 2);
     look_end(&r);
     assert_int_equal(row_u64(own(&r, MAIN), process_gpu_seconds), 340 + NS_PER_SECOND / 2);

@@ -61,7 +61,7 @@ static void test_targets_63_and_no_more(void **state)
         assert_int_equal(targets_test_add(t, TOLL_TARGET_GROUP, id, NULL), 0);
     struct toll_error e = {0};
     assert_int_equal(targets_test_add(t, TOLL_TARGET_GROUP, 64, &e), -EINVAL);
-    assert_non_null(strstr(e.message, "more than 63"));
+    assert_non_null(strstr(e.message, "at most 63"));
     assert_int_equal(targets_open_books(&t->tracked, &t->summary), 0);
     assert_true(t->tracked.whole->bit == UINT64_C(1) << 63);
     toll_tracker_free(t);

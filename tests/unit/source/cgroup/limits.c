@@ -247,25 +247,25 @@ static void test_kmsg_good(void **state)
                      0);
     assert_int_equal(k.sequence, 4531);
     assert_int_equal(k.time_us, 3674722581);
-    assert_true(kmsg_tells_killed(k.message, 29095));
-    assert_false(kmsg_tells_killed(k.message, 2909));
-    assert_false(kmsg_tells_killed(k.message, 29096));
+    assert_true(kmsg_is_kill_of(k.message, 29095));
+    assert_false(kmsg_is_kill_of(k.message, 2909));
+    assert_false(kmsg_is_kill_of(k.message, 29096));
     assert_int_equal(parse_kmsg(scan_string("6,1,2,-,caller=T1;plain; text\n"), &k), 0);
     assert_true(*k.message.at == 'p');
-    assert_false(kmsg_tells_killed(k.message, 1));
+    assert_false(kmsg_is_kill_of(k.message, 1));
 }
 
 static void test_kmsg_wordings(void **state)
 {
-    assert_true(kmsg_tells_killed(
+    assert_true(kmsg_is_kill_of(
         scan_string("Memory cgroup out of memory: Killed process 47 (job) total-vm:1kB"), 47));
-    assert_true(kmsg_tells_killed(scan_string("Killed process 47 (job) total-vm:1kB"), 47));
-    assert_true(kmsg_tells_killed(scan_string("Killed process 47, UID 1000, (job) total"), 47));
-    assert_false(kmsg_tells_killed(
+    assert_true(kmsg_is_kill_of(scan_string("Killed process 47 (job) total-vm:1kB"), 47));
+    assert_true(kmsg_is_kill_of(scan_string("Killed process 47, UID 1000, (job) total"), 47));
+    assert_false(kmsg_is_kill_of(
         scan_string("Memory cgroup out of memory: Kill process 47 (job) score 9"), 47));
-    assert_false(kmsg_tells_killed(scan_string("Killed process 47"), 47));
-    assert_false(kmsg_tells_killed(scan_string("Killed process x (job)"), 47));
-    assert_false(kmsg_tells_killed(scan_string(""), 47));
+    assert_false(kmsg_is_kill_of(scan_string("Killed process 47"), 47));
+    assert_false(kmsg_is_kill_of(scan_string("Killed process x (job)"), 47));
+    assert_false(kmsg_is_kill_of(scan_string(""), 47));
 }
 
 static void test_kmsg_garbage(void **state)
@@ -485,10 +485,10 @@ static void test_cgroup_place_sentences(void **state)
         int code;
         const char *words;
     } cases[] = {
-        {"/nope", -ENOENT, "there is no cgroup /nope"},
-        {"/proc/self", -EINVAL, "/proc/self is no cgroup"},
-        {"", -EINVAL, "is no path of a cgroup"},
-        {"/a/../b", -EINVAL, "has .. in it"},
+        {"/nope", -ENOENT, "no cgroup '/nope'"},
+        {"/proc/self", -EINVAL, "'/proc/self' is not a cgroup"},
+        {"", -EINVAL, "invalid cgroup ''"},
+        {"/a/../b", -EINVAL, "with '..' in it"},
     };
     struct cgroup_tree t;
     struct cgroup_places p;

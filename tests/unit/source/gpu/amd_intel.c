@@ -161,7 +161,7 @@ static void test_amdgpu_denied_is_told_once(void **state)
     assert_int_equal(gpu_tree_open(&g, &gpu_vendor_amdgpu), 0);
     gpu_tree_read(&g, pids, 1);
     assert_non_null(strstr(g.trouble.sentence, "process 100"));
-    assert_int_equal(g.frame.devices[0].tells, 0);
+    assert_int_equal(g.frame.devices[0].lists, 0);
     gpu_tree_read(&g, pids, 1);
     assert_string_equal(g.trouble.sentence, "");
     gpu_tree_remove(&g);

@@ -43,7 +43,7 @@ static void test_drm_vendor_behind_others(void **state)
     gpu_tree_remove(&g);
 }
 
-/* One that is gone tells nothing of processes any more. */
+/* One that is gone lists nothing of processes any more. */
 static void test_drm_vendor_gone(void **state)
 {
     struct gpu_tree g;
@@ -57,7 +57,7 @@ static void test_drm_vendor_gone(void **state)
     unlink(tree_path(&g.tree, path, "sys/class/drm/card1/device/uevent"));
     drm_vendor_read(&v, &g.frame, NULL, 0, NS_PER_SECOND, &g.trouble);
     assert_true(g.frame.devices[0].is_lost && g.frame.devices[1].is_lost);
-    assert_int_equal(g.frame.devices[0].tells, 0);
+    assert_int_equal(g.frame.devices[0].lists, 0);
     drm_vendor_close(&v);
     gpu_tree_remove(&g);
 }

@@ -357,12 +357,12 @@ static void test_nvml_device_not_available_is_no_number(void **state)
 
 static void test_nvml_device_lose(void **state)
 {
-    struct gpu_device d = {.tells = GPU_TELLS_MEMORY};
+    struct gpu_device d = {.lists = GPU_LISTS_MEMORY};
     row_init(&d.row, ENTITY_GPU);
     row_put_double(&d.row, gpu_power_watts, 5);
     nvml_device_lose(&d);
     assert_int_equal(d.row.present, 0);
-    assert_int_equal(d.tells, 0);
+    assert_int_equal(d.lists, 0);
     assert_true(d.is_lost);
 }
 
@@ -435,7 +435,7 @@ static void check_layout(unsigned stride, const char *variant)
         assert_int_equal(p->memory_bytes, i * 1000);
     }
     assert_int_equal(row_u64(&r.fake.frame.devices[0].row, gpu_processes_count), 40);
-    assert_true(r.fake.frame.devices[0].tells & GPU_TELLS_MEMORY);
+    assert_true(r.fake.frame.devices[0].lists & GPU_LISTS_MEMORY);
     ready_remove(&r);
 }
 
@@ -501,7 +501,7 @@ static void test_nvml_processes_nobody(void **state)
     assert_int_equal(nvml_processes_ready_read(&r, NS_PER_SECOND), NVML_OK);
     assert_int_equal(r.fake.frame.process_count, 0);
     assert_true(row_has(&r.fake.frame.devices[0].row, gpu_processes_count));
-    assert_int_equal(r.fake.frame.devices[0].tells, GPU_TELLS_MEMORY | GPU_TELLS_SHARE);
+    assert_int_equal(r.fake.frame.devices[0].lists, GPU_LISTS_MEMORY | GPU_LISTS_SHARE);
     ready_remove(&r);
 }
 
@@ -517,9 +517,9 @@ static void test_nvml_processes_errors(void **state)
         nvml_processes_ready_make(&r, "nvml", facts);
         assert_int_not_equal(nvml_processes_ready_read(&r, NS_PER_SECOND), NVML_LOST);
         struct gpu_device *d = &r.fake.frame.devices[0];
-        assert_false(d->tells & GPU_TELLS_MEMORY);
+        assert_false(d->lists & GPU_LISTS_MEMORY);
         assert_false(row_has(&d->row, gpu_processes_count));
-        assert_int_equal(!!(d->tells & GPU_TELLS_SHARE), codes[i] == NVML_NOT_FOUND);
+        assert_int_equal(!!(d->lists & GPU_LISTS_SHARE), codes[i] == NVML_NOT_FOUND);
         ready_remove(&r);
     }
     struct nvml_processes_ready r;
@@ -546,7 +546,7 @@ static void test_nvml_processes_history(void **state)
     nvml_processes_ready_make(&r, "nvml", LISTED "0.sample 7 90 1000000\n");
     assert_int_equal(nvml_processes_ready_read(&r, 10 * NS_PER_SECOND), NVML_OK);
     /* Of those that are listed; all others have none. */
-    assert_true(r.fake.frame.devices[0].tells & GPU_TELLS_SHARE);
+    assert_true(r.fake.frame.devices[0].lists & GPU_LISTS_SHARE);
     assert_false(gpu_frame_process(&r.fake.frame, 0, 7)->has_share);
     assert_int_equal(nvml_processes_ready_read(&r, 10 * NS_PER_SECOND + 200 * NS_PER_MS), NVML_OK);
     assert_false(gpu_frame_process(&r.fake.frame, 0, 7)->has_share); /* still nothing new */

@@ -283,10 +283,10 @@ static void test_gpu_reader_all_that_are_lost_are_told_at_once(void **state)
     gpu_readers_ask(r, NULL, 0, 0);
     assert_true(gpu_readers_wait(r, LONG_MS, true));
     assert_true(gpu_readers_say(r, &said));
-    assert_string_equal(said.sentence, "Lossy's GPU 0 (0000:00:00.0) is lost: it ran away, and its "
-                                       "figures end here");
+    assert_string_equal(said.sentence,
+                        "Lossy GPU 0 (0000:00:00.0) is lost (it ran away); its figures end here");
     assert_true(gpu_readers_say(r, &said));
-    assert_non_null(strstr(said.sentence, "Lossy's GPU 2 (GPU-2) is lost"));
+    assert_non_null(strstr(said.sentence, "Lossy GPU 2 (GPU-2) is lost"));
     gpu_readers_ask(r, NULL, 0, 0); /* and once */
     assert_true(gpu_readers_wait(r, LONG_MS, true));
     assert_false(gpu_readers_say(r, &said));
@@ -303,7 +303,7 @@ static void test_gpu_frame_devices(void **state)
         assert_non_null(d);
         assert_int_equal(d->row.present, 0);
         assert_string_equal(d->facts.vendor, "");
-        assert_int_equal(d->tells, 0);
+        assert_int_equal(d->lists, 0);
         d->facts.index = i;
         row_put_double(&d->row, gpu_utilization_ratio, 0.5);
     }

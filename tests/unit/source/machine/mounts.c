@@ -154,8 +154,7 @@ static void test_mounts_network_that_hangs(void **state)
         assert_true(machine_find(&m, "/hang")->read.present == 0);
         usleep(1000);
     }
-    assert_string_equal(m.note,
-                        "the filesystem at '/hang' does not answer; its figures are unknown");
+    assert_string_equal(m.note, "filesystem '/hang' does not respond; its figures are unknown");
     assert_int_equal(m.helpers, 1);
     machine_close(&m);
     reap_helper(m.helper);

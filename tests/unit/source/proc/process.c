@@ -398,6 +398,30 @@ static void test_process_refresh_rollup(void **state)
     end(&f);
 }
 
+/* PSS is of the moment of RSS: memory that grew between the two files is in both, and what shrank
+ * since is in neither. */
+static void test_process_rollup_and_rss(void **state)
+{
+    struct fixture f;
+    begin(&f);
+    f.p.reader.page_bytes = 4096;
+    struct proc_facts facts = {.pid = 7, .rss_pages = 10, .virtual_bytes = 1 << 20};
+    proc_stat(&f.p.tree, &facts);
+    proc_write(&f.p.tree, 7, "smaps_rollup", rollup);
+    assert_int_equal(process_read_stat(&f.p.reader, &f.source, &f.process, DEPTH_CHANGE), 0);
+    assert_value(&f.process.own, process_memory_rss_bytes, 40 * 1024);
+    assert_int_equal(READ(&f, rollup), 0);
+    assert_value(&f.process.own, process_memory_pss_bytes, 60 * 1024);
+    assert_value(&f.process.own, process_memory_rss_bytes, 100 * 1024);
+    facts.rss_pages = 5;
+    proc_stat(&f.p.tree, &facts);
+    assert_int_equal(process_read_stat(&f.p.reader, &f.source, &f.process, DEPTH_CHANGE), 0);
+    assert_value(&f.process.own, process_memory_rss_bytes, 20 * 1024);
+    assert_value(&f.process.own, process_memory_pss_bytes, 20 * 1024);
+    assert_value(&f.process.own, process_memory_uss_bytes, 20 * 1024);
+    end(&f);
+}
+
 /* A process that has ended meanwhile has no memory; only when the process is there and the file is
  * not, the kernel does not have it. */
 static void test_process_refresh_no_rollup(void **state)
@@ -709,6 +733,7 @@ int main(void)
         cmocka_unit_test(test_process_refresh_open_files),
         cmocka_unit_test(test_process_refresh_open_files_live),
         cmocka_unit_test(test_process_refresh_rollup),
+        cmocka_unit_test(test_process_rollup_and_rss),
         cmocka_unit_test(test_process_refresh_no_rollup),
         cmocka_unit_test(test_process_work_stat),
         cmocka_unit_test(test_process_work_stat_of_a_reused_pid),

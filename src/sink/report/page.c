@@ -1,0 +1,603 @@
+/* SPDX-License-Identifier: MIT
+ * The report as a page of HTML that needs nothing else. */
+#include "sink/report/report.h"
+
+#include "base/memory.h"
+#include "sink/report/script.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ==== HTML ==================================================================================== */
+
+/* Colours of the curves: distinguishable without red and green, in both themes. */
+#define CHART_RULES                                                                                \
+    ".g{stroke:var(--grid);stroke-width:1}.t{fill:var(--dim);font:12px system-ui,sans-serif}"      \
+    ".l{fill:none;stroke-width:1.6;stroke-linejoin:round}.b{opacity:.22;stroke:none}"              \
+    ".b.c0{fill:var(--c0)}.b.c1{fill:var(--c1)}.b.c2{fill:var(--c2)}.b.c3{fill:var(--c3)}"         \
+    ".b.c4{fill:var(--c4)}.b.c5{fill:var(--c5)}.b.c6{fill:var(--c6)}.b.c7{fill:var(--c7)}"         \
+    ".l.c0{stroke:var(--c0)}.l.c1{stroke:var(--c1)}.l.c2{stroke:var(--c2)}.l.c3{stroke:var(--c3)}" \
+    ".l.c4{stroke:var(--c4)}.l.c5{stroke:var(--c5)}.l.c6{stroke:var(--c6)}.l.c7{stroke:var(--c7)}" \
+    ".m{stroke:var(--bad);stroke-width:1.2;stroke-dasharray:6 4}text.m{stroke:none;"               \
+    "fill:var(--bad)}.k{fill:var(--bad)}.r{fill:var(--c0)}.p{fill:var(--c1);opacity:.1}.q{fill:"   \
+    "var(--c5)}.e{stroke:"                                                                         \
+    "var(--c3);"                                                                                   \
+    "stroke-width:1;stroke-dasharray:2 "                                                           \
+    "3}.ph{fill:var(--c1)}.pr{fill:var(--c0)}text.in{fill:var(--bg)}"
+#define COLOURS_LIGHT                                                                              \
+    "--bg:#fff;--fg:#1b1f24;--dim:#57606a;--grid:#e3e6ea;--card:#f6f8fa;--bad:#b3261e;"            \
+    "--warn:#8a5a00;--c0:#0969da;--c1:#bc4c00;--c2:#6639ba;--c3:#116329;--c4:#99286e;"             \
+    "--c5:#1b7c83;--c6:#7d4e00;--c7:#57606a"
+#define COLOURS_DARK                                                                               \
+    "--bg:#0d1117;--fg:#e6edf3;--dim:#9da7b3;--grid:#2a313a;--card:#161b22;--bad:#ff8178;"         \
+    "--warn:#e3b341;--c0:#58a6ff;--c1:#f0883e;--c2:#bc8cff;--c3:#56d364;--c4:#f778ba;"             \
+    "--c5:#39c5cf;--c6:#d29922;--c7:#9da7b3"
+
+const char report_chart_style[] = "<style>:root{" COLOURS_LIGHT
+                                  "}@media(prefers-color-scheme:dark){:root{" COLOURS_DARK
+                                  "}}svg{background:var(--bg)}" CHART_RULES "</style>";
+
+static const char page_style[] =
+    "<style>:root{color-scheme:light dark;" COLOURS_LIGHT
+    "}@media(prefers-color-scheme:dark){:root{" COLOURS_DARK "}}" CHART_RULES
+    "body{background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;margin:0 auto;"
+    "max-width:62rem;padding:1.5rem 1rem 4rem}h1{font-size:1.4rem;margin:0;overflow-wrap:anywhere}"
+    "h2{font-size:1.1rem;margin:2.2rem 0 .6rem}h3{font-size:1rem;margin:1.4rem 0 .2rem}"
+    ".how{color:var(--dim);margin:.2rem 0 1rem}.how.bad{color:var(--bad);font-weight:600}"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5rem,1fr));gap:.6rem;"
+    "margin:0;padding:0}.cards div{background:var(--card);border-radius:.5rem;padding:.6rem .8rem}"
+    ".cards dt{color:var(--dim);font-size:.85rem}.cards dd{margin:0;font-size:1.25rem;"
+    "font-weight:600}.cards dd small{display:block;font-size:.8rem;font-weight:400;"
+    "color:var(--dim)}ul.findings{list-style:none;padding:0;margin:0}ul.findings li{padding:.5rem "
+    ".8rem;border-left:4px solid var(--grid);background:var(--card);margin:.4rem 0;border-radius:"
+    ".2rem}li.problem{border-color:var(--bad)!important}li.warning{border-color:var(--warn)"
+    "!important}li small{color:var(--dim);display:block}.chart{width:100%;height:auto;display:"
+    "block}.timeline{width:100%;display:block}.legend{color:var(--dim);font-size:.85rem;margin:0}."
+    "legend i{display:inline-block;width:"
+    ".8em;height:.8em;border-radius:.15em;margin:0 .3em 0 "
+    ".9em}.wide{overflow-x:auto}summary{overflow-wrap:anywhere}"
+    "table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:left;padding:."
+    "25rem "
+    ".6rem .25rem 0;border-bottom:1px solid var(--grid);vertical-align:top}th{color:var(--dim);"
+    "font-weight:600}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-"
+    "nums}"
+    "td.c{overflow-wrap:anywhere}td.bad{color:var(--bad)}tr.now th,tr.now "
+    "td{background:var(--card)}"
+    "ul.tree,ul.tree ul{list-style:none;margin:0;padding-left:1.1rem;border-left:1px solid "
+    "var(--grid)}ul.tree{padding-left:0;border:0;font-size:.9rem}.tree small{display:inline}"
+    ".curves{display:grid;grid-template-columns:repeat(auto-fit,minmax(14rem,1fr));gap:.6rem}"
+    ".curves figure{margin:0}.curves figcaption{color:var(--dim);font-size:.85rem}.runs{width:100%;"
+    "height:auto;display:block}a{color:var(--c0)}"
+    "meter{width:100%;min-width:4rem}td "
+    "small{display:block;color:var(--dim)}footer{color:var(--dim);"
+    "font-size:.85rem;margin-top:2.5rem}@media(max-width:40rem){svg.chart{min-width:44rem}.chart "
+    ".t{font-"
+    "size:14px}.x text:nth-of-type(even){display:none}}@media "
+    "print{svg.chart{min-width:0}body{max-width:none}h2,h3,"
+    "figure,svg{"
+    "break-inside:avoid;break-after:avoid}}</style>";
+
+static void html_cell(struct buf *b, const char *class, const char *text)
+{
+    buf_printf(b, "<td%s>", class);
+    html_put(b, text);
+    buf_puts(b, "</td>");
+}
+
+static void html_answer(const struct report *r, struct buf *b)
+{
+    const struct toll_end *end = &r->summary->whole.end;
+    bool is_bad = end->ended && !end->unknown && (end->signaled || end->status);
+    struct buf text = {0};
+    report_put_title(r, &text);
+    buf_puts(b, "<header><h1>");
+    if (!buf_failed(&text) && text.length)
+        html_add(b, text.data, text.length);
+    buf_clear(&text);
+    buf_printf(b, "</h1>\n<p class=\"how%s\">", is_bad ? " bad" : "");
+    human_end(&text, r->summary);
+    if (!buf_failed(&text) && text.length)
+        html_add(b, text.data, text.length);
+    buf_puts(b, " on ");
+    html_put(b, r->summary->run->host);
+    buf_puts(b, ", started ");
+    report_put_time(b, r->summary->run->start_real_ns);
+    buf_puts(b, "</p>\n<dl class=\"cards\">\n");
+    for (size_t i = 0; i < REPORT_ANSWERS; i++) {
+        buf_clear(&text);
+        enum quality q;
+        if (!report_put_answer(r, &report_answers[i], &text, &q) || buf_failed(&text))
+            continue;
+        buf_printf(b, "<div><dt>%s</dt><dd>", report_answers[i].label);
+        html_add(b, text.data, text.length);
+        buf_printf(b, "<small>%s%s%s</small></dd></div>\n", report_answers[i].after,
+                   *report_answers[i].after ? ", " : "", report_quality_word(q));
+    }
+    buf_puts(b, "</dl></header>\n");
+    buf_done(&text);
+}
+
+static void html_findings(const struct report *r, struct buf *b)
+{
+    static const char *const classes[] = {"note", "warning", "problem"};
+    struct report_findings f;
+    report_find(r, &f);
+    buf_puts(b, "<section><h2>Findings</h2>\n<ul class=\"findings\">\n");
+    for (unsigned i = 0; i < f.count; i++) {
+        const struct report_finding *one = &f.items[i];
+        buf_printf(b, "<li class=\"%s\" data-finding=\"%s\">", classes[one->weight], one->key);
+        if (!buf_failed(&one->sentence) && one->sentence.length)
+            html_add(b, one->sentence.data, one->sentence.length);
+        if (!buf_failed(&one->evidence) && one->evidence.length) {
+            buf_puts(b, "<small>");
+            html_add(b, one->evidence.data, one->evidence.length);
+            buf_puts(b, "</small>");
+        }
+        buf_puts(b, "</li>\n");
+    }
+    if (!f.count)
+        buf_puts(b, "<li class=\"note\">Nothing stands out.</li>\n");
+    buf_puts(b, "</ul></section>\n");
+    if (r->summary->note_count)
+        buf_puts(b, "<section><h2>Notes</h2>\n<ul class=\"findings\">\n");
+    for (size_t i = 0; i < r->summary->note_count && i < SUMMARY_NOTES; i++) {
+        buf_puts(b, "<li class=\"note\">");
+        html_put(b, r->summary->notes[i]);
+        buf_puts(b, "</li>\n");
+    }
+    if (r->summary->note_count)
+        buf_puts(b, "</ul></section>\n");
+    report_findings_done(&f);
+}
+
+static void html_used(const struct report *r, struct buf *b)
+{
+    struct limit_used used[LIMITS];
+    struct buf name = {0};
+    unsigned count = report_used(r, used);
+    if (!count)
+        return;
+    buf_puts(b, "<section><h2>Limits</h2>\n<div class=\"wide\"><table>\n");
+    for (unsigned i = 0; i < count; i++) {
+        const struct limit_used *u = &used[i];
+        double share = u->used / u->allowed;
+        buf_clear(&name);
+        report_put_used(&name, u);
+        buf_putc(&name, '\0');
+        if (buf_failed(&name))
+            break;
+        buf_printf(b,
+                   "<tr><th scope=\"row\">%s</th><td><meter min=\"0\" max=\"1\" high=\"0.9\" "
+                   "optimum=\"0\" value=\"",
+                   name.data);
+        buf_double_fixed(b, share > 1 ? 1 : share, 3);
+        buf_printf(b, "\" aria-label=\"%s\"></meter></td><td class=\"n\">%s", name.data,
+                   u->is_least ? "≥ " : "");
+        human_number(b, u->unit, u->used);
+        buf_puts(b, " of ");
+        human_number(b, u->unit, u->allowed);
+        buf_puts(b, ", ");
+        human_percent(b, share);
+        buf_puts(b, "<small>set by: ");
+        html_put(b, u->limit->by);
+        buf_puts(b, "</small></td></tr>\n");
+    }
+    buf_puts(b, "</table></div></section>\n");
+    b->failed |= name.failed;
+    buf_done(&name);
+}
+
+static void html_timeline(const struct report *r, struct buf *b)
+{
+    if (!timeline_is_empty(r)) {
+        buf_puts(b, "<section><h2>Timeline</h2>\n");
+        buf_puts(b, "<div class=\"wide\">");
+        uint64_t drawn = timeline_draw(r, b);
+        buf_puts(b, "</div>\n");
+        uint64_t all = r->phase_count + r->phases_left_out + r->process_count +
+                       r->processes_left_out;
+        if (all > drawn)
+            buf_printf(b,
+                       "<p class=\"legend\">%llu more are not shown: later phases, and processes "
+                       "that used less CPU time.</p>\n",
+                       (unsigned long long)(all - drawn));
+        buf_puts(b, "</section>\n");
+    }
+}
+
+static void html_charts(const struct report *r, struct buf *b)
+{
+    uint64_t width_ns = 0;
+    bool any = false;
+    for (unsigned i = 0; i < REPORT_CHARTS; i++) {
+        const struct chart *c = &r->charts[i];
+        if (chart_is_empty(c))
+            continue;
+        buf_puts(b, any ? "" : "<section class=\"charts\"><h2>Over time</h2>\n");
+        any = true;
+        buf_printf(b, "<figure style=\"margin:0\"><h3>%s</h3>\n<p class=\"legend\">%s",
+                   chart_title(c), c->plan->about);
+        for (unsigned k = 0; k < c->count; k++) {
+            if (!c->series[k].trace.count)
+                continue;
+            width_ns = max_u64(width_ns, c->series[k].trace.width_ns);
+            buf_printf(b, "<i style=\"background:var(--c%u)\"></i>", k);
+            html_put(b, *c->series[k].name ? c->series[k].name : c->plan->title);
+        }
+        buf_puts(b, c->left_out ? " (more are not shown)</p>\n" : "</p>\n");
+        buf_puts(b, "<div class=\"wide\">");
+        chart_draw(r, c, b, false);
+        buf_puts(b, "</div>");
+        buf_puts(b, "</figure>\n");
+    }
+    if (!any)
+        return;
+    buf_puts(b, "<p class=\"legend thinned\">Each point stands for ");
+    human_seconds(b, (double)width_ns / 1e9);
+    buf_printf(
+        b,
+        " of the run: the line is the mean, the band reaches from the smallest to the "
+        "largest of %llu samples. No sampled peak is lost; what happened between two samples is "
+        "unknown.</p>\n",
+        (unsigned long long)r->frames);
+    script_put_data(r, b);
+    buf_puts(b, "</section>\n");
+}
+
+static void html_largest(const struct report *r, struct buf *b)
+{
+    const struct largest *l = r->summary->largest;
+    const struct largest_program *programs[LARGEST_PROGRAMS];
+    if (!l || (!l->by_memory_count && !l->by_cpu_count))
+        return;
+    buf_puts(b,
+             "<section><h2>Largest processes</h2>\n<div class=\"wide\"><table><tr><th class=\"n\""
+             ">pid</th><th>command</th><th class=\"n\">peak RSS</th><th class=\"n\">CPU time"
+             "</th></tr>\n");
+    for (unsigned i = 0; i < l->by_memory_count + l->by_cpu_count; i++) {
+        bool is_second = i >= l->by_memory_count;
+        const struct largest_process *p = is_second ? &l->by_cpu[i - l->by_memory_count]
+                                                    : &l->by_memory[i];
+        bool is_listed = false; /* in the other list */
+        for (unsigned k = 0; is_second && k < l->by_memory_count; k++)
+            is_listed |= l->by_memory[k].pid == p->pid && l->by_memory[k].start == p->start;
+        if (is_listed)
+            continue;
+        buf_printf(b, "<tr><td class=\"n\">%d</td>", (int)p->pid);
+        html_cell(b, " class=\"c\"", *p->command ? p->command : p->name);
+        buf_printf(b, "<td class=\"n\">%s", p->has_peak && p->peak_bytes ? "≥ " : "");
+        if (p->has_peak && p->peak_bytes)
+            buf_bytes(b, (double)p->peak_bytes);
+        else
+            buf_putc(b, '?');
+        buf_printf(b, "</td><td class=\"n\">%s",
+                   p->has_cpu && !p->is_complete && p->cpu_ns ? "≥ " : "");
+        if (p->has_cpu && (p->is_complete || p->cpu_ns))
+            human_seconds(b, (double)p->cpu_ns / 1e9);
+        else
+            buf_putc(b, '?');
+        buf_puts(b, "</td></tr>\n");
+    }
+    buf_puts(b, "</table></div>\n");
+    unsigned count = largest_programs_by_cpu(l, programs);
+    if (count > 1) {
+        buf_puts(b, "<h3>By program</h3>\n<div class=\"wide\"><table><tr><th>program</th><th "
+                    "class=\"n\">processes</th><th class=\"n\">CPU time</th><th class=\"n\">largest"
+                    "</th></tr>\n");
+        for (unsigned i = 0; i < count && i < 20; i++) {
+            buf_puts(b, "<tr>");
+            html_cell(b, " class=\"c\"", programs[i]->name);
+            buf_printf(b, "<td class=\"n\">%llu</td><td class=\"n\">%s",
+                       (unsigned long long)programs[i]->count,
+                       programs[i]->is_complete ? ""
+                       : programs[i]->cpu_ns    ? "≥ "
+                                                : "?");
+            if (programs[i]->is_complete || programs[i]->cpu_ns)
+                human_seconds(b, (double)programs[i]->cpu_ns / 1e9);
+            buf_printf(b, "</td><td class=\"n\">%s", programs[i]->peak_bytes ? "≥ " : "");
+            if (programs[i]->peak_bytes)
+                buf_bytes(b, (double)programs[i]->peak_bytes);
+            else
+                buf_putc(b, '?');
+            buf_puts(b, "</td></tr>\n");
+        }
+        buf_puts(b, "</table></div>\n");
+    }
+    buf_puts(b, "</section>\n");
+}
+
+/* Processes that ended, as children of those that started them. */
+static void html_tree(const struct report *r, struct buf *b)
+{
+    struct tree_row rows[REPORT_PROCESSES];
+    unsigned count = report_tree(r, rows), depth = 0;
+    if (count < 2)
+        return;
+    buf_puts(b, "<section><h2>Process tree</h2>\n<div class=\"wide\"><ul class=\"tree\">\n");
+    for (unsigned i = 0; i < count; i++) {
+        const struct report_span *p = &r->processes[rows[i].process];
+        for (; depth > rows[i].depth; depth--)
+            buf_puts(b, "</ul></li>\n");
+        buf_puts(b, "<li>");
+        html_put(b, p->name);
+        buf_printf(b, " <small>%d", (int)p->pid);
+        if (p->has_cpu && (p->is_complete || p->cpu_seconds > 0)) {
+            buf_printf(b, ", CPU %s", p->is_complete ? "" : "≥ ");
+            human_seconds(b, p->cpu_seconds);
+        }
+        if (p->peak_bytes) {
+            buf_puts(b, ", peak RSS ≥ ");
+            buf_bytes(b, (double)p->peak_bytes);
+        }
+        buf_puts(b, ", lived ");
+        human_seconds(b, (double)(p->until_ns - min_u64(p->from_ns, p->until_ns)) / 1e9);
+        buf_puts(b, "</small>");
+        bool has_children = i + 1 < count && rows[i + 1].depth > rows[i].depth;
+        buf_puts(b, has_children ? "\n<ul>\n" : "</li>\n");
+        depth += has_children;
+    }
+    for (; depth; depth--)
+        buf_puts(b, "</ul></li>\n");
+    buf_puts(b, "</ul></div>\n");
+    if (r->processes_left_out)
+        buf_printf(b, "<p class=\"legend\">%llu more ended, with less CPU time.</p>\n",
+                   (unsigned long long)r->processes_left_out);
+    buf_puts(b, "</section>\n");
+}
+
+static void html_figure_row(struct buf *b, const struct metric *m, const struct series *s,
+                            enum quality q)
+{
+    bool is_counter = m->kind == METRIC_COUNTER;
+    double figure = is_counter ? metric_number(m, s->last) : s->max;
+    if (q == QUALITY_UNKNOWN || s->is_unlimited || (q == QUALITY_LOWER_BOUND && figure <= 0))
+        return;
+    buf_puts(b, "<tr><th scope=\"row\">");
+    html_put(b, m->facts.title);
+    buf_puts(b, "</th><td class=\"n\">");
+    buf_puts(b, is_counter && q == QUALITY_LOWER_BOUND ? "≥ " : "");
+    if (is_counter)
+        human_number(b, m, figure);
+    buf_puts(b, "</td><td class=\"n\">");
+    if (!is_counter) {
+        buf_puts(b, q == QUALITY_LOWER_BOUND ? "≥ " : "");
+        human_number(b, m, figure);
+    }
+    buf_puts(b, "</td><td class=\"n\">");
+    if (is_counter)
+        human_rate(b, m, series_mean(s, m));
+    else
+        human_number(b, m, series_mean(s, m));
+    buf_printf(b, "</td><td>%s</td></tr>\n", report_quality_word(q));
+}
+
+static void html_figures(const struct report *r, struct buf *b)
+{
+    static const char head[] = "<div class=\"wide\"><table><tr><th>figure</th><th class=\"n\">total"
+                               "</th><th class=\"n\">peak</th><th class=\"n\">mean</th><th>quality"
+                               "</th></tr>\n";
+    const struct summary *s = r->summary;
+    buf_puts(b, "<section><h2>All figures</h2>\n");
+    if (s->has_target) {
+        buf_puts(b, head);
+        FOR_EACH_BIT(id, r->selection->parts[PART_COMBINED])
+        {
+            const struct metric *m = metric_of((enum metric_id)id);
+            if (m->show <= SHOW_MORE)
+                html_figure_row(b, m, &s->whole.series[PART_COMBINED][id],
+                                report_quality(r, (enum metric_id)id));
+        }
+        buf_puts(b, "</table></div>\n");
+    }
+    for (size_t i = 0; i < s->instance_count; i++) {
+        const struct instance_summary *t = &s->instances[i];
+        enum entity_kind kind = t->instance->entity.kind;
+        const char *name = entity_name(&t->instance->entity);
+        if (kind == ENTITY_CORE)
+            continue; /* there may be hundreds */
+        buf_printf(b, "<details><summary>%s%s",
+                   kind == ENTITY_SYSTEM ? "machine" : entity_kind_name(kind), *name ? " " : "");
+        html_put(b, name);
+        buf_puts(b, "</summary>\n");
+        buf_puts(b, head);
+        FOR_EACH_BIT(k, r->selection->of[kind])
+        {
+            const struct metric *m = metric_of(metric_first(kind) + (enum metric_id)k);
+            if (m->show <= SHOW_MORE && t->series[k].observed_ns)
+                html_figure_row(b, m, &t->series[k], summary_instance_quality(&t->series[k], m));
+        }
+        buf_puts(b, "</table></div></details>\n");
+    }
+    buf_puts(b, "</section>\n");
+}
+
+static void html_phases(const struct report *r, struct buf *b)
+{
+    const struct mark_totals *t = &r->summary->marks;
+    if (!t->phase_count)
+        return;
+    buf_puts(b, "<section><h2>Phases</h2>\n<div class=\"wide\"><table><tr><th>phase</th><th class="
+                "\"n\">times</th><th class=\"n\">time</th><th class=\"n\">CPU time</th><th class="
+                "\"n\">peak RSS</th></tr>\n");
+    for (size_t i = 0; i < t->phase_count; i++) {
+        const struct phase_total *p = &t->phases[i];
+        struct phase_figure cpu = phase_total_figure(p, process_cpu_seconds);
+        struct phase_figure rss = phase_total_figure(p, process_memory_rss_bytes);
+        buf_puts(b, "<tr>");
+        html_cell(b, " class=\"c\"", p->name);
+        buf_printf(b, "<td class=\"n\">%llu</td><td class=\"n\">", (unsigned long long)p->count);
+        human_seconds(b, (double)p->total_ns / 1e9);
+        buf_printf(b, "</td><td class=\"n\">%s",
+                   cpu.quality == QUALITY_LOWER_BOUND && cpu.total >= 0 ? "≥ " : "");
+        if (cpu.quality == QUALITY_UNKNOWN || cpu.total < 0)
+            buf_putc(b, '?');
+        else
+            human_seconds(b, cpu.total);
+        buf_printf(b, "</td><td class=\"n\">%s", rss.quality == QUALITY_LOWER_BOUND ? "≥ " : "");
+        if (rss.quality == QUALITY_UNKNOWN || rss.max < 0)
+            buf_putc(b, '?');
+        else
+            buf_bytes(b, rss.max);
+        buf_puts(b, "</td></tr>\n");
+    }
+    buf_puts(b, "</table></div></section>\n");
+}
+
+static void html_machine(const struct report *r, struct buf *b)
+{
+    const struct run *run = r->summary->run;
+    buf_puts(b, "<section><h2>Machine</h2>\n<div class=\"wide\"><table>\n<tr><th scope=\"row\">host"
+                "</th>");
+    html_cell(b, "", run->host);
+    buf_puts(b, "</tr>\n<tr><th scope=\"row\">kernel</th>");
+    html_cell(b, "", run->kernel);
+    buf_printf(b, "</tr>\n<tr><th scope=\"row\">CPUs</th><td>%u", run->cpus);
+    if (run->online_cpus > run->cpus)
+        buf_printf(b, " of %u", run->online_cpus);
+    buf_puts(b, "</td></tr>\n");
+    for (char **label = run->labels; label && *label; label++) {
+        buf_puts(b, "<tr><th scope=\"row\">label</th>");
+        html_cell(b, " class=\"c\"", *label);
+        buf_puts(b, "</tr>\n");
+    }
+    buf_puts(b, "<tr><th scope=\"row\">run</th>");
+    html_cell(b, "", run->id);
+    buf_puts(b, "</tr>\n</table></div>\n");
+    const struct series *cpu = &r->summary->self[self_cpu_seconds - self_first];
+    double elapsed = (double)r->summary->elapsed_ns / 1e9;
+    if (cpu->observed_ns && elapsed >= 0.1) {
+        double used = metric_number(metric_of(self_cpu_seconds), cpu->last);
+        buf_puts(b, "<p class=\"legend\">toll used ");
+        buf_double_fixed(b, used / elapsed * 100, used / elapsed < 0.01 ? 3 : 1);
+        buf_puts(b, " % of one core to measure.</p>\n");
+    }
+    buf_puts(b, "</section>\n");
+}
+
+/* ==== Earlier runs ============================================================================ */
+
+static void html_history(struct sink *s, const struct report_history *h)
+{
+    enum { ROWS = 30 };
+    struct buf *b = &s->text, text = {0};
+    size_t shown = h->is_overview || h->count < ROWS ? h->count : ROWS;
+    buf_printf(b, "<section><h2>%s</h2>\n<div class=\"curves\">\n",
+               h->is_overview ? "Runs" : "Earlier runs of this name");
+    for (unsigned f = 0; f < HISTORY_FIGURES; f++) {
+        size_t start = b->length;
+        buf_printf(b, "<figure><figcaption>%s</figcaption>\n", history_columns[f].title);
+        size_t drawing = b->length;
+        history_draw(h, f, b);
+        if (b->length == drawing)
+            b->length = start;
+        else
+            buf_puts(b, "</figure>\n");
+    }
+    buf_puts(b, "</div>\n<div class=\"wide\"><table><tr><th>started</th><th>ended</th>");
+    for (unsigned f = 0; f < HISTORY_FIGURES; f++)
+        buf_printf(b, "<th class=\"n\">%s</th>", history_columns[f].title);
+    buf_puts(b, "<th>run</th></tr>\n");
+    for (size_t i = h->count; i-- > h->count - shown;) {
+        const struct report_past *p = &h->runs[i];
+        bool is_this = !h->is_overview && i + 1 == h->count;
+        buf_printf(b, "<tr%s><th scope=\"row\">", is_this ? " class=\"now\"" : "");
+        report_put_time(b, p->start_ns);
+        buf_printf(b, "%s</th><td%s>", is_this ? " (this run)" : "",
+                   history_is_bad(p) ? " class=\"bad\"" : "");
+        history_put_end(p, b);
+        buf_puts(b, "</td>");
+        for (unsigned f = 0; f < HISTORY_FIGURES; f++) {
+            buf_puts(b, "<td class=\"n\">");
+            history_put_figure(p, f, b);
+            buf_clear(&text);
+            history_put_change(h, i, f, &text);
+            if (text.length && !buf_failed(&text)) {
+                buf_puts(b, "<small>");
+                buf_add(b, text.data, text.length);
+                buf_puts(b, "</small>");
+            }
+            buf_puts(b, "</td>");
+        }
+        buf_puts(b, "<td class=\"c\">");
+        if (h->is_overview && *p->id) {
+            buf_puts(b, "<a href=\"#run-");
+            html_put(b, p->id);
+            buf_puts(b, "\">");
+        }
+        html_put(b, h->is_overview && *p->name ? p->name : p->record);
+        if (!h->is_overview)
+            buf_printf(b, ":%llu", (unsigned long long)p->number);
+        buf_puts(b, h->is_overview && *p->id ? "</a></td></tr>\n" : "</td></tr>\n");
+    }
+    buf_puts(b,
+             "</table></div>\n<p class=\"legend\">Below a figure: its change from the run of this "
+             "name before, where both are more than a lower bound.");
+    if (shown < h->count)
+        buf_printf(b, " %zu older runs have no row.", h->count - shown);
+    if (h->count > HISTORY_CURVE)
+        buf_printf(b, " The curves have the newest %d.", HISTORY_CURVE);
+    buf_puts(b, "</p></section>\n");
+    b->failed |= text.failed;
+    buf_done(&text);
+}
+
+/* ==== Page ==================================================================================== */
+
+static void html_begin(struct sink *s, const char *title)
+{
+    struct buf *b = &s->text;
+    buf_puts(b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name="
+                "\"viewport\" content=\"width=device-width,initial-scale=1\">\n<meta http-equiv="
+                "\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+                "'unsafe-inline'; base-uri 'none'; form-action 'none'");
+    if (script_is_built_in())
+        buf_printf(b, "; script-src '%s'", report_script_hash);
+    buf_puts(b, "\">\n<title>");
+    html_put(b, title);
+    buf_puts(b, " · toll</title>\n");
+    buf_puts(b, page_style);
+    script_put_style(b);
+    buf_puts(b, "</head>\n<body><main>\n");
+}
+
+static void html_run(struct sink *s, const struct report *r)
+{
+    struct buf *b = &s->text;
+    buf_puts(b, "<article");
+    if (*r->summary->run->id) {
+        buf_puts(b, " id=\"run-");
+        html_put(b, r->summary->run->id);
+        buf_putc(b, '"');
+    }
+    buf_puts(b, ">\n");
+    html_answer(r, b);
+    html_findings(r, b);
+    html_used(r, b);
+    html_timeline(r, b);
+    html_phases(r, b);
+    html_charts(r, b);
+    html_largest(r, b);
+    html_tree(r, b);
+    html_figures(r, b);
+    html_machine(r, b);
+    buf_puts(b, "</article>\n");
+}
+
+static void html_end(struct sink *s)
+{
+    buf_printf(&s->text, "<footer>Written by toll " TOLL_VERSION ".%s</footer>\n</main>\n",
+               script_is_built_in()
+                   ? ""
+                   : " It was built without uPlot, with which charts can be zoomed.");
+    script_put(&s->text);
+    buf_puts(&s->text, "</body></html>\n");
+}
+
+const struct report_form report_html = {
+    .name = "html",
+    .between = "<hr>\n",
+    .begin = html_begin,
+    .run = html_run,
+    .history = html_history,
+    .end = html_end,
+};

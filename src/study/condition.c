@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ * Conditions: "memory_peak > 2G" is parsed, and judged for a figure whose quality is known. */
+#include "base/err.h"
+#include "base/text/scan.h"
+#include "base/text/suggest.h"
+#include "sink/words.h"
+#include "study/study.h"
+
+#include <string.h>
+
+/* ==== Parsing ================================================================================= */
+
+static const struct {
+    const char *sign; /* the longer first */
+    enum condition_operator operator;
+} operators[] = {
+    {">=", IS_AT_LEAST}, {"<=", IS_AT_MOST}, {"==", IS_EQUAL}, {">", IS_ABOVE}, {"<", IS_BELOW}};
+
+struct condition_unit {
+    const char *name;
+    double factor;
+};
+
+/* As for other sizes on the command line: powers of 1024, and kB, MB, … of 1000. */
+static const struct condition_unit size_units[] = {
+    {"", 1},         {"B", 1},        {"k", 0x1p10},  {"K", 0x1p10},   {"Ki", 0x1p10},
+    {"KiB", 0x1p10}, {"M", 0x1p20},   {"Mi", 0x1p20}, {"MiB", 0x1p20}, {"G", 0x1p30},
+    {"Gi", 0x1p30},  {"GiB", 0x1p30}, {"T", 0x1p40},  {"Ti", 0x1p40},  {"TiB", 0x1p40},
+    {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},    {"TB", 1e12},    {0},
+};
+static const struct condition_unit time_units[] = {
+    {"", 1},     {"s", 1},    {"ms", 1e-3}, {"us", 1e-6}, {"m", 60},
+    {"min", 60}, {"h", 3600}, {"d", 86400}, {0},
+};
+static const struct condition_unit energy_units[] = {
+    {"", 1}, {"J", 1}, {"kJ", 1e3}, {"MJ", 1e6}, {"Wh", 3600}, {"kWh", 3.6e6}, {0},
+};
+static const struct condition_unit count_units[] = {
+    {"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {0},
+};
+
+static const struct condition_unit *units_of(enum study_figure f, const char **ret_example)
+{
+    switch (metric_of(study_figures[f].unit)->unit) {
+    case UNIT_seconds: *ret_example = "a time such as 90s, 250ms, 5m or 2h"; return time_units;
+    case UNIT_bytes: *ret_example = "a size such as 512M, 2G or 2GB"; return size_units;
+    case UNIT_joules: *ret_example = "an energy such as 500J or 2kJ"; return energy_units;
+    default: *ret_example = "a number such as 4 or 2.5"; return count_units;
+    }
+}
+
+static const char *figure_name(enum study_figure f)
+{
+    return study_figures[f].short_key ? study_figures[f].short_key : study_figures[f].key;
+}
+
+static int refuse_figure(const char *name, size_t length, struct toll_error *e)
+{
+    char typed[SUGGESTION_BYTES] = "";
+    struct suggestion near;
+    struct buf all = {0};
+    if (length < sizeof typed)
+        memcpy(typed, name, length);
+    suggestion_begin(&near, typed);
+    for (unsigned f = 0; f < STUDY_FIGURES; f++) {
+        if (study_figures[f].short_key)
+            suggestion_offer(&near, study_figures[f].short_key);
+        suggestion_offer(&near, study_figures[f].key);
+        buf_printf(&all, "%s%s", f ? ", " : "", figure_name(f));
+    }
+    const char *meant = suggestion_text(&near);
+    int shown = (int)min_u64(length, 60);
+    int r = *meant || !all.data ? err_set(e, -EINVAL, "unknown figure '%.*s'%s", shown, name, meant)
+                                : err_set(e, -EINVAL, "unknown figure '%.*s' (expected one of %s)",
+                                          shown, name, all.data);
+    buf_done(&all);
+    return r;
+}
+
+/* The number and its unit; the sign was taken. */
+static bool scan_limit(struct scan s, const struct condition_unit *units, struct condition *c)
+{
+    double number;
+    scan_blanks(&s);
+    if (scan_done(&s) || !strchr("0123456789.", *s.at) || !scan_number(&s, &number))
+        return false;
+    scan_blanks(&s);
+    while (!scan_done(&s) && strchr(" \t\r\n", s.end[-1]))
+        s.end--;
+    size_t length = scan_length(s);
+    c->is_percent = length == 1 && *s.at == '%';
+    if (c->is_percent) {
+        c->limit = number / 100;
+        return c->is_relative;
+    }
+    for (; units->name; units++)
+        if (strlen(units->name) == length && memcmp(units->name, s.at, length) == 0) {
+            c->limit = number * units->factor;
+            return c->limit <= 1e300;
+        }
+    return false;
+}
+
+int condition_parse(const char *text, size_t length, struct condition *ret, struct toll_error *e)
+{
+    struct scan s = scan_text(text, length);
+    struct condition c = {0};
+    scan_blanks(&s);
+    const char *name = s.at;
+    while (!scan_done(&s) && !strchr(" \t\r\n<>=!+-", *s.at) && *s.at)
+        s.at++;
+    size_t name_length = (size_t)(s.at - name);
+    if (!name_length)
+        return err_set(e, -EINVAL,
+                       "no figure (expected a condition such as 'memory_peak > 2G' or "
+                       "'cpu_seconds > +5%%')");
+    int figure = study_figure_find(name, name_length);
+    if (figure < 0)
+        return refuse_figure(name, name_length, e);
+    c.figure = (enum study_figure)figure;
+    scan_blanks(&s);
+    const char *reversed = scan_word(&s, "=>") ? ">=" : scan_word(&s, "=<") ? "<=" : NULL;
+    if (reversed)
+        return err_set(e, -EINVAL, "invalid operator '%c%c' after '%.*s' (expected %s)",
+                       reversed[1], reversed[0], (int)name_length, name, reversed);
+    size_t i = 0;
+    while (i < ARRAY_LEN(operators) && !scan_word(&s, operators[i].sign))
+        i++;
+    if (i == ARRAY_LEN(operators))
+        return err_set(e, -EINVAL, "no operator after '%.*s' (expected >, >=, <, <= or ==)",
+                       (int)name_length, name);
+    c.operator= operators[i].operator;
+    scan_blanks(&s);
+    struct scan limit = s;
+    bool is_negative = !scan_done(&s) && *s.at == '-';
+    c.is_relative = !scan_done(&s) && (*s.at == '+' || *s.at == '-');
+    s.at += c.is_relative;
+    const char *example;
+    const struct condition_unit *units = units_of(c.figure, &example);
+    if (!scan_limit(s, units, &c)) {
+        int shown = (int)min_u64(scan_length(limit), 60);
+        return c.is_percent
+                   ? err_set(e, -EINVAL,
+                             "'%.*s' has no sign (expected +5%% or -5%%: a change from the "
+                             "baseline)",
+                             shown, limit.at)
+                   : err_set(e, -EINVAL,
+                             "invalid limit '%.*s' (expected %s, or a change from the "
+                             "baseline such as +5%%)",
+                             shown, limit.at, example);
+    }
+    c.limit = is_negative ? -c.limit : c.limit;
+    *ret = c;
+    return 0;
+}
+
+/* ==== Judging ================================================================================= */
+
+static bool holds(enum condition_operator operator, double value, double limit)
+{
+    switch (operator) {
+    case IS_ABOVE: return value > limit;
+    case IS_AT_LEAST: return value >= limit;
+    case IS_BELOW: return value < limit;
+    case IS_AT_MOST: return value <= limit;
+    default: return value == limit;
+    }
+}
+
+/* Values between these bounds are possible. */
+struct bounds {
+    double low;
+    bool has_no_end; /* a lower bound */
+};
+
+/* Whether it holds for all values that are possible (1), for none (0), or for some (-1). */
+static int holds_for_all(enum condition_operator operator, struct bounds v, struct bounds limit)
+{
+    bool now = holds(operator, v.low, limit.low);
+    if (!v.has_no_end && !limit.has_no_end)
+        return now;
+    if (v.has_no_end && limit.has_no_end)
+        return -1;
+    bool is_upward = operator== IS_ABOVE || operator== IS_AT_LEAST;
+    bool is_downward = operator== IS_BELOW || operator== IS_AT_MOST;
+    /* A value that may be larger stays above the limit; a limit that may be larger stays above the
+     * value. */
+    if (v.has_no_end)
+        return is_upward && now ? 1 : is_downward && !now ? 0 : v.low > limit.low ? 0 : -1;
+    return is_downward && now ? 1 : is_upward && !now ? 0 : v.low < limit.low ? 0 : -1;
+}
+
+static void put_figure(struct buf *b, enum study_figure f, double value)
+{
+    if (value < 0 && !study_shows_zero(f, value))
+        buf_putc(b, '-');
+    study_put_number(b, f, value < 0 ? -value : value);
+}
+
+/* "+5 %", "+100 MiB" */
+static void put_change(struct buf *b, const struct condition *c, double change)
+{
+    if (change >= 0)
+        buf_putc(b, '+');
+    if (c->is_percent) {
+        buf_double(b, change * 100, 1);
+        buf_puts(b, " %");
+    } else {
+        put_figure(b, c->figure, change);
+    }
+}
+
+static const char *word_of(enum condition_operator operator, bool is_broken)
+{
+    static const char *const broken[] = {"above", "at or above", "below", "at or below",
+                                         "equal to"};
+    static const char *const kept[] = {"not above", "below", "not below", "above", "not equal to"};
+    return is_broken ? broken[operator] : kept[operator];
+}
+
+enum toll_judged condition_judge(const struct condition *c, const struct condition_side *value,
+                                 const struct condition_side *baseline, struct buf *b)
+{
+    const char *name = figure_name(c->figure);
+    if (c->is_relative && !baseline) {
+        buf_printf(b, "%s cannot be judged: no run of the baseline was found", name);
+        return TOLL_NOT_PROVEN;
+    }
+    if (value->value.quality == QUALITY_UNKNOWN) {
+        buf_printf(b, "%s cannot be judged: it is unknown in this run", name);
+        return TOLL_FAILED;
+    }
+    if (c->is_relative && baseline->value.quality == QUALITY_UNKNOWN) {
+        buf_printf(b, "%s cannot be judged: it is unknown in the baseline", name);
+        return TOLL_FAILED;
+    }
+    double base = c->is_relative ? baseline->value.value : 0, v = value->value.value;
+    if (c->is_relative && c->is_percent && base <= 0 && v > 0) {
+        buf_printf(b, "%s cannot be judged: it is 0 in the baseline (expected a limit without %%)",
+                   name);
+        return TOLL_FAILED;
+    }
+    bool value_is_bound = value->value.quality == QUALITY_LOWER_BOUND;
+    bool base_is_bound = c->is_relative && baseline->value.quality == QUALITY_LOWER_BOUND;
+    double limit = !c->is_relative ? c->limit
+                   : c->is_percent ? base * (1 + c->limit)
+                                   : base + c->limit;
+    int result = holds_for_all(c->operator,(struct bounds){v, value_is_bound},
+                               (struct bounds){limit, base_is_bound});
+    /* "memory_peak was 2.3 GiB, above the limit of 2 GiB" */
+    buf_printf(b, "%s was %s", name, value_is_bound ? "at least " : "");
+    put_figure(b, c->figure, v);
+    if (value->runs > 1)
+        buf_printf(b, " (mean of %zu runs)", value->runs);
+    if (c->is_relative) {
+        bool has_share = base > 0;
+        buf_puts(b, ", ");
+        if (has_share && c->is_percent) {
+            put_change(b, c, v / base - 1);
+        } else {
+            struct condition absolute = *c;
+            absolute.is_percent = false;
+            put_change(b, &absolute, v - base);
+        }
+        buf_printf(b, " from the baseline of %s", base_is_bound ? "at least " : "");
+        put_figure(b, c->figure, base);
+        if (baseline->runs > 1)
+            buf_printf(b, " (mean of %zu runs)", baseline->runs);
+    }
+    if (result < 0) {
+        buf_puts(b, "; whether that is ");
+        buf_printf(b, "%s the limit of ", word_of(c->operator, true));
+    } else {
+        buf_printf(b, ", %s the limit of ", word_of(c->operator, result == 1));
+    }
+    if (c->is_relative)
+        put_change(b, c, c->limit);
+    else
+        put_figure(b, c->figure, c->limit);
+    if (result < 0)
+        buf_puts(b, " is not known: a lower bound misses something");
+    bool is_partly_unknown = value->runs < value->total;
+    if (is_partly_unknown)
+        buf_printf(b, "; unknown in %zu of %zu runs", value->total - value->runs, value->total);
+    if (result == 1)
+        return TOLL_FAILED;
+    return result < 0 || is_partly_unknown ? TOLL_NOT_PROVEN : TOLL_PASSED;
+}
