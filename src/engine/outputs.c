@@ -185,7 +185,7 @@ static void add_samples(struct buf *b, uint64_t count, uint64_t of, const char *
                (unsigned long long)of, what);
 }
 
-/* Or was put aside, for somebody to send. The summary has a line for it anyway. */
+/* Reports samples that were lost, or that wait in the spool to be sent later. */
 static void outputs_call_lost(struct outputs *o, const struct output_summary *of)
 {
     char sentence[NOTE_BYTES];
@@ -205,7 +205,7 @@ static void outputs_call_lost(struct outputs *o, const struct output_summary *of
     outputs_call_ending(o, true, sentence);
 }
 
-/* Those with senders first, all at once: what comes of it is in the summary of the others. */
+/* Outputs with senders end first, all at once: the summary that the others get has their outcome. */
 static void end_senders(struct outputs *o)
 {
     bool has_any = false;
@@ -243,6 +243,20 @@ static void outputs_collect_outcomes(struct outputs *o)
     background_unlock(o->background);
 }
 
+/* Files have grown by their own summary, or could not take it: the summary for people, which comes
+ * last, has their final size. The order is that of outputs_collect_outcomes. */
+static void outputs_refresh_outcomes(struct outputs *o)
+{
+    size_t at = o->summary->output_count;
+    background_lock(o->background);
+    for (size_t i = o->count; i-- > 0;) {
+        struct output_summary now;
+        if (!o->sinks[i]->sender && at && sink_outcome(o->sinks[i], &now))
+            o->summary->outputs[--at] = now;
+    }
+    background_unlock(o->background);
+}
+
 /* ---- Slow readers ---- */
 
 /* A reader of samples that takes nothing for a second has stopped reading. The summary is for a
@@ -277,6 +291,19 @@ static void wait_for_reader(struct outputs *o, struct sink *s, uint64_t stall_ns
         sink_drop_waiting(s);
 }
 
+/* A failure is reported by the outputs that come after it. */
+static void outputs_write_summary(struct outputs *o, struct sink *s, uint64_t stall_ns,
+                                  uint64_t grace_ns, int *first_failure)
+{
+    bool was_whole = !s->dropped;
+    int r = s->sender ? 0 : sink_summary(s, o->summary);
+    wait_for_reader(o, s, stall_ns, grace_ns);
+    if ((r < 0 || s->dropped) && was_whole)
+        outputs_note_failed(o, "cannot write to '%s': %s", s->name, sink_failure(s));
+    if (!*first_failure)
+        *first_failure = s->failure;
+}
+
 int outputs_summary(struct outputs *o)
 {
     int first = 0;
@@ -302,18 +329,13 @@ int outputs_summary(struct outputs *o)
             outputs_call_ending(o, true, sentence);
         }
     }
-    for (size_t i = 0; i < o->count; i++) {
-        struct sink *s = o->sinks[i];
-        bool was_whole = !s->dropped;
-        int r = s->sender ? 0 : sink_summary(s, o->summary);
-        bool is_stream = s->kind->frame;
-        wait_for_reader(o, s, is_stream ? SAMPLES_STALL_NS : SUMMARY_STALL_NS,
-                        is_stream ? SAMPLES_GRACE_NS : UINT64_MAX);
-        if ((r < 0 || s->dropped) && was_whole) /* reported by the outputs after it */
-            outputs_note_failed(o, "cannot write to '%s': %s", s->name, sink_failure(s));
-        if (!first)
-            first = s->failure;
-    }
+    for (size_t i = 0; i < o->count; i++)
+        if (o->sinks[i]->kind->frame)
+            outputs_write_summary(o, o->sinks[i], SAMPLES_STALL_NS, SAMPLES_GRACE_NS, &first);
+    outputs_refresh_outcomes(o);
+    for (size_t i = 0; i < o->count; i++)
+        if (!o->sinks[i]->kind->frame)
+            outputs_write_summary(o, o->sinks[i], SUMMARY_STALL_NS, UINT64_MAX, &first);
     return first;
 }
 

@@ -28,6 +28,18 @@ def ends(p):
         raise
 
 
+# ---- Sizes ---------------------------------------------------------------------------------------
+
+
+def test_sizes_are_those_of_the_files(place):
+    """The summary for people is written after the files are complete."""
+    subprocess.run([place.toll, "run", "-q", "-o", "a.jsonl", "-o", "a.csv", "--summary", "json",
+                    "--summary-to", "s.json", "--", "sleep", "0.1"], cwd=place.path("."), check=True)
+    outputs = json.loads(place.path("s.json").read_text())["outputs"]
+    assert {o["name"]: o["bytes"] for o in outputs} == {
+        name: place.path(name).stat().st_size for name in ("a.jsonl", "a.csv")}
+
+
 # ---- Readers that are slow -----------------------------------------------------------------------
 
 
