@@ -91,13 +91,14 @@ def test_fewer_metrics(run, tmp_path):
 
 
 def test_there_and_back(tmp_path):
-    """A record into a SQLite file, and out of it."""
+    """A record into a SQLite file, and out of it. A record cannot hold its own final size."""
     replayed("marks", tmp_path)
     (tmp_path / "live.sqlite").unlink()
     assert toll("export", tmp_path / "live.jsonl", "-o", tmp_path / "live.sqlite").returncode == 0
     done = toll("export", tmp_path / "live.sqlite", *outputs(tmp_path / "again"))
     assert (done.returncode, done.stderr) == (0, b"")
-    assert [suffix for suffix in same(tmp_path, "live", "again") if suffix != ".jsonl"] == []
+    assert [suffix for suffix in same(tmp_path, "live", "again", without_outputs)
+            if suffix != ".jsonl"] == []
     assert in_one_order(tmp_path / "again.jsonl") == in_one_order(tmp_path / "live.jsonl")
 
 
