@@ -780,6 +780,10 @@ struct toll_run {
     bool cut_short;      /* the record lacks its end */
     bool may_be_running; /* with cut_short: whether it is still measured is not known here */
     const struct toll_summary *summary; /* what it used; without its end, up to the last sample */
+    const char *job_id, *array_index;   /* in a batch system, or "" */
+    const char *rank, *local_rank;      /* in a parallel job, or "" */
+    const char *world_size;             /* number of ranks, or "" */
+    const char *launch;                 /* id that the ranks of one launch share, or "" */
 };
 
 /* Call back with each run of a record, in order. The run is borrowed for the call. Values that look

@@ -1,39 +1,114 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/rank.h"
 
+#include "base/clock.h"
+#include "base/err.h"
 #include "base/text/scan.h"
 #include "base/util.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+/* ==== Ranks =================================================================================== */
 
 /* The innermost launcher first: under a launcher that Slurm started, the variables of Slurm are
  * those of its daemon. A name as common as RANK counts only together with another of the launcher.
- */
+ * Launchers that torchrun is the base of (accelerate, Ray Train, Lightning) set its variables. */
 static const struct {
-    const char *rank;
-    const char *beside; /* has to be set as well, or NULL */
+    const char *name;
+    const char *rank, *local_rank, *world_size; /* NULL: it has none */
+    const char *launch;                         /* an id of the launch, or NULL */
+    const char *launch_part;                    /* that it is unique with; or NULL */
+    const char *beside;                         /* has to be set as well, or NULL */
+    const char *beside_start;                   /* … and to begin with this, or NULL */
 } launchers[] = {
-    {"RANK", "WORLD_SIZE"}, {"OMPI_COMM_WORLD_RANK", NULL}, {"PMIX_RANK", NULL},
-    {"PMI_RANK", NULL},     {"PALS_RANKID", NULL},          {"FLUX_TASK_RANK", NULL},
-    {"SLURM_PROCID", NULL}, {"JOB_COMPLETION_INDEX", NULL},
+    {"torchrun", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE",
+     NULL},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE",
+     "PMIX_NAMESPACE", NULL, NULL, NULL},
+    {"MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE", NULL,
+     NULL, NULL, NULL},
+    {"MVAPICH", "MVP_COMM_WORLD_RANK", "MVP_COMM_WORLD_LOCAL_RANK", "MVP_COMM_WORLD_SIZE", NULL,
+     NULL, NULL, NULL},
+    {"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_SIZE", "LSB_JOBID",
+     "LS_JOBPID", NULL, NULL},
+    {"PALS", "PALS_RANKID", "PALS_LOCAL_RANKID", "PMI_SIZE", "PALS_APID", NULL, NULL, NULL},
+    {"ALPS", "ALPS_APP_PE", NULL, "PMI_SIZE", "ALPS_APP_ID", NULL, NULL, NULL},
+    {"Flux", "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", "FLUX_JOB_ID", NULL, NULL,
+     NULL},
+    /* srun --mpi=pmix or pmi2: Slurm knows more than PMI has. */
+    {"Slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID",
+     "PMIX_NAMESPACE", "slurm."},
+    {"PMIx", "PMIX_RANK", NULL, NULL, "PMIX_NAMESPACE", NULL, NULL, NULL},
+    {"Intel MPI", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "PMI_JOBID", NULL,
+     "I_MPI_HYDRA_HOST_FILE", NULL},
+    {"MPICH", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "PMI_JOBID", NULL, NULL, NULL},
+    {"POE", "MP_CHILD", NULL, "MP_PROCS", "LSB_JOBID", NULL, "MP_PROCS", NULL},
+    /* A batch script has SLURM_PROCID=0 as well, but is not one of the tasks: it has no step. */
+    {"Slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID",
+     "SLURM_STEP_ID", NULL},
+    {"Spark", "SPARK_EXECUTOR_ID", NULL, NULL, "SPARK_APPLICATION_ID", NULL, NULL, NULL},
+    {"Kubernetes", "JOB_COMPLETION_INDEX", NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
-bool rank_find(char *ret, size_t capacity)
+/* A number, without zeros and blanks around it. */
+static bool rank_take_number(char ret[RANK_BYTES], const char *variable)
 {
+    enum { MOST = 99999999 };
+    const char *text = variable ? getenv(variable) : NULL;
+    struct scan s = scan_string(text ? text : "");
+    uint64_t number;
+    if (!scan_u64(&s, &number) || !scan_done(&s) || number > MOST)
+        return false;
+    snprintf(ret, RANK_BYTES, "%llu", (unsigned long long)number);
+    return true;
+}
+
+/* False when it is empty, too long or not printable. */
+static bool rank_copy_id(char *ret, size_t capacity, const char *text)
+{
+    size_t length = text ? strnlen(text, capacity) : 0;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            return false;
+    if (!length || length == capacity)
+        return false;
+    memcpy(ret, text, length + 1);
+    return true;
+}
+
+bool parallel_shares_terminal(const struct parallel *p)
+{
+    return *p->rank && strcmp(p->launcher, "Kubernetes") != 0 && strcmp(p->launcher, "Spark") != 0;
+}
+
+bool parallel_find(struct parallel *ret)
+{
+    *ret = (struct parallel){0};
     for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {
-        const char *text = getenv(launchers[i].rank);
-        uint64_t number;
-        if (!text || (launchers[i].beside && !getenv(launchers[i].beside)))
+        const char *beside = launchers[i].beside ? getenv(launchers[i].beside) : "";
+        const char *start = launchers[i].beside_start ? launchers[i].beside_start : "";
+        if (!beside || strncmp(beside, start, strlen(start)) != 0 ||
+            !rank_take_number(ret->rank, launchers[i].rank))
             continue;
-        struct scan s = scan_string(text);
-        if (!scan_u64(&s, &number) || !scan_done(&s) || number > 99999999)
-            continue;
-        snprintf(ret, capacity, "%llu", (unsigned long long)number);
+        rank_take_number(ret->local_rank, launchers[i].local_rank);
+        rank_take_number(ret->world_size, launchers[i].world_size);
+        snprintf(ret->launcher, sizeof ret->launcher, "%s", launchers[i].name);
+        char id[LAUNCH_BYTES / 2], part[LAUNCH_BYTES / 2 - 1];
+        const char *known = launchers[i].launch ? getenv(launchers[i].launch) : NULL;
+        const char *rest = launchers[i].launch_part ? getenv(launchers[i].launch_part) : NULL;
+        bool has_part = rank_copy_id(part, sizeof part, rest);
+        if (rank_copy_id(id, sizeof id, known))
+            snprintf(ret->launch, sizeof ret->launch, "%s%s%s", id, has_part ? "." : "",
+                     has_part ? part : "");
         return true;
     }
     return false;
 }
+
+/* ==== Batch jobs ============================================================================== */
 
 /* Slurm gives each task of an array its own job id, while squeue prints 1234_5: the id of the array
  * comes first. A name as common as JOB_ID counts only together with another of the same system. */
@@ -45,24 +120,15 @@ static const struct {
 } batch_systems[] = {
     {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", NULL, NULL},
     {"SLURM_JOB_ID", NULL, NULL, NULL},
-    {"PBS_JOBID", "PBS_ARRAY_INDEX", NULL, NULL},
+    {"PBS_JOBID", "PBS_ARRAY_INDEX", "PBS_ARRAY_INDEX", NULL},
+    {"PBS_JOBID", "PBS_ARRAYID", NULL, NULL}, /* Torque */
     {"LSB_JOBID", "LSB_JOBINDEX", NULL, "0"},
     {"JOB_ID", "SGE_TASK_ID", "SGE_TASK_ID", "undefined"},
     {"FLUX_JOB_ID", NULL, NULL, NULL},
+    {"COBALT_JOBID", NULL, NULL, NULL},
+    {"RAY_JOB_ID", NULL, NULL, NULL},
+    {"SPARK_APPLICATION_ID", NULL, NULL, NULL},
 };
-
-/* False when it is empty, too long or not printable. */
-static bool batch_job_copy(char ret[BATCH_JOB_BYTES], const char *text)
-{
-    size_t length = text ? strnlen(text, BATCH_JOB_BYTES) : 0;
-    for (size_t i = 0; i < length; i++)
-        if (text[i] <= ' ' || text[i] > '~')
-            return false;
-    if (!length || length == BATCH_JOB_BYTES)
-        return false;
-    memcpy(ret, text, length + 1);
-    return true;
-}
 
 void batch_job_find(struct batch_job *ret)
 {
@@ -70,10 +136,84 @@ void batch_job_find(struct batch_job *ret)
     for (size_t i = 0; i < ARRAY_LEN(batch_systems) && !*ret->id; i++) {
         const char *beside = batch_systems[i].beside, *none = batch_systems[i].no_array;
         const char *index = batch_systems[i].array_index;
-        if ((beside && !getenv(beside)) || !batch_job_copy(ret->id, getenv(batch_systems[i].id)))
+        if ((beside && !getenv(beside)) ||
+            !rank_copy_id(ret->id, sizeof ret->id, getenv(batch_systems[i].id)))
             continue;
         const char *value = index ? getenv(index) : NULL;
         if (value && !(none && strcmp(value, none) == 0))
-            batch_job_copy(ret->array_index, value);
+            rank_copy_id(ret->array_index, sizeof ret->array_index, value);
     }
+}
+
+/* ==== File names ============================================================================== */
+
+bool rank_path_has_placeholder(const char *path)
+{
+    return strchr(path, '%') && !strstr(path, "://");
+}
+
+/* Adds a text as one component of a path, or a part of one. */
+static void rank_put_component(struct buf *b, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        bool is_plain = (unsigned char)*c > ' ' && *c != 0x7f && !strchr("/,%\\", *c);
+        bool begins = !b->length || b->data[b->length - 1] == '/';
+        buf_putc(b, is_plain && !(*c == '.' && begins) ? *c : '_');
+    }
+}
+
+static void rank_put_job(struct buf *b)
+{
+    struct batch_job job;
+    struct parallel place;
+    batch_job_find(&job);
+    parallel_find(&place);
+    rank_put_component(b, *job.id ? job.id : *place.launch ? place.launch : "nojob");
+    if (*job.id && *job.array_index && !strstr(job.id, "[")) { /* PBS: "9[3].server" */
+        buf_putc(b, '_');
+        rank_put_component(b, job.array_index);
+    }
+}
+
+int rank_put_path(struct buf *b, const char *path, const char *name, uint64_t start_real_ns,
+                  struct toll_error *e)
+{
+    struct parallel place;
+    struct utsname machine = {0};
+    time_t seconds = (time_t)(start_real_ns / NS_PER_SECOND);
+    struct tm tm = {0};
+    parallel_find(&place);
+    uname(&machine);
+    gmtime_r(&seconds, &tm);
+    for (const char *c = path; *c; c++) {
+        if (*c != '%') {
+            buf_putc(b, *c);
+            continue;
+        }
+        switch (*++c) {
+        case '%': buf_putc(b, '%'); break;
+        case 'j': rank_put_job(b); break;
+        case 'r': rank_put_component(b, *place.rank ? place.rank : "0"); break;
+        case 'l':
+            if (*place.rank && !*place.local_rank)
+                return err_set(e, -EINVAL,
+                               "'%%l' in '%s': %s sets no local rank (use %%r, or %%h and %%p)",
+                               path, place.launcher);
+            rank_put_component(b, *place.local_rank ? place.local_rank : "0");
+            break;
+        case 'h': rank_put_component(b, *machine.nodename ? machine.nodename : "nohost"); break;
+        case 'p': buf_printf(b, "%d", (int)getpid()); break;
+        case 'n': rank_put_component(b, name && *name ? name : "noname"); break;
+        case 't':
+            buf_printf(b, "%04d%02d%02dT%02d%02d%02dZ", tm.tm_year + 1900, tm.tm_mon + 1,
+                       tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+            break;
+        default:
+            return err_set(e, -EINVAL,
+                           "unknown '%%%.1s' in '%s' (expected %%j job, %%r rank, %%l local rank, "
+                           "%%h host, %%p pid, %%n name, %%t time, or %%%% for a percent sign)",
+                           c, path);
+        }
+    }
+    return buf_failed(b) ? err_set(e, -ENOMEM, "cannot open the output: out of memory") : 0;
 }

@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: MIT
- * The rank of this process in a parallel job and its batch job, from environment variables. */
+ * The place of this process in a parallel job, and its batch job, from environment variables. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/text/buf.h"
+#include "toll.h"
 
-/* The rank as text ("0", "17"); false when no launcher set one. */
-bool rank_find(char *ret, size_t capacity);
+enum { RANK_BYTES = 16, LAUNCH_BYTES = 97, BATCH_JOB_BYTES = 65 };
 
-enum { BATCH_JOB_BYTES = 65 };
+/* The place of a process among those that one launcher started together. Numbers as text ("0",
+ * "17"); "" is unknown. */
+struct parallel {
+    char rank[RANK_BYTES];       /* "": not in a parallel job */
+    char local_rank[RANK_BYTES]; /* among the ranks of its machine */
+    char world_size[RANK_BYTES]; /* number of ranks */
+    char launcher[RANK_BYTES];   /* "Open MPI" */
+    char launch[LAUNCH_BYTES];   /* an id that all ranks of the launch have, and no others */
+};
+
+/* False, and all of it empty, when no launcher set a rank. */
+bool parallel_find(struct parallel *ret);
+
+/* Whether what all ranks print ends up together, as with MPI; pods have logs of their own. */
+bool parallel_shares_terminal(const struct parallel *p);
 
 /* The job of a batch system that this process belongs to. */
 struct batch_job {
@@ -17,3 +30,14 @@ struct batch_job {
 };
 
 void batch_job_find(struct batch_job *ret);
+
+/* Whether a file name has a placeholder such as %r, or %%. Of a URL nothing is replaced. */
+bool rank_path_has_placeholder(const char *path);
+
+/* Appends the path with its placeholders replaced: %j job, %r rank, %l local rank, %h host, %p pid,
+ * %n name, %t time of start, %% a percent sign. What is put in is one component of a path: slashes,
+ * commas and the like become '_'. %j is the id of the batch job, or else of the launch, or else
+ * "nojob"; without a launcher %r and %l are 0. -EINVAL and a sentence for an unknown placeholder,
+ * and for %l in a launcher that sets none. */
+int rank_put_path(struct buf *b, const char *path, const char *name, uint64_t start_real_ns,
+                  struct toll_error *e);

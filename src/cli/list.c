@@ -26,7 +26,8 @@ struct listed_run {
     char *shown;  /* the record as the table shows it: without the directory that was named */
     size_t order; /* in which runs were found */
     char *id, *name, *host, *version;
-    char **command, **attached_to, **labels; /* NULL-terminated */
+    char *job_id, *array_index, *rank, *local_rank, *world_size, *launch; /* "": unknown */
+    char **command, **attached_to, **labels;                              /* NULL-terminated */
     struct toll_end end;
     struct toll_summary used;
     uint64_t number, start_ns, samples;
@@ -60,6 +61,12 @@ static void listed_run_done(struct listed_run *r)
     free(r->name);
     free(r->host);
     free(r->version);
+    free(r->job_id);
+    free(r->array_index);
+    free(r->rank);
+    free(r->local_rank);
+    free(r->world_size);
+    free(r->launch);
 }
 
 static char **list_copy_words(const char *const *words, bool *failed)
@@ -128,6 +135,12 @@ static void list_add_run(void *arg, const struct toll_run *r)
         .name = list_copy_text(r->name, &failed),
         .host = list_copy_text(r->host, &failed),
         .version = list_copy_text(r->version, &failed),
+        .job_id = list_copy_text(r->job_id, &failed),
+        .array_index = list_copy_text(r->array_index, &failed),
+        .rank = list_copy_text(r->rank, &failed),
+        .local_rank = list_copy_text(r->local_rank, &failed),
+        .world_size = list_copy_text(r->world_size, &failed),
+        .launch = list_copy_text(r->launch, &failed),
         .command = list_copy_words(r->command, &failed),
         .attached_to = list_copy_words(r->attached_to, &failed),
         .labels = list_copy_words(r->labels, &failed),
@@ -229,6 +242,16 @@ static void list_json_integer(struct json_out *j, const char *key, bool is_known
         json_null(j);
 }
 
+/* "" is unknown. */
+static void list_json_known(struct json_out *j, const char *key, const char *text)
+{
+    json_key(j, key);
+    if (*text)
+        json_string(j, text);
+    else
+        json_null(j);
+}
+
 static void list_json_run(struct json_out *j, const struct listed_run *r)
 {
     const struct toll_end *end = &r->end;
@@ -237,11 +260,7 @@ static void list_json_run(struct json_out *j, const struct listed_run *r)
     json_object(j);
     json_put_string(j, "record", r->path);
     json_put_u64(j, "run", r->number);
-    json_key(j, "id");
-    if (*r->id)
-        json_string(j, r->id);
-    else
-        json_null(j);
+    list_json_known(j, "id", r->id);
     json_put_utc(j, "start", r->start_ns);
     json_put_seconds(j, "wall_seconds", end->elapsed_ns);
     json_put_u64(j, "samples", r->samples);
@@ -263,6 +282,11 @@ static void list_json_run(struct json_out *j, const struct listed_run *r)
     list_json_words(j, "command", r->command);
     list_json_words(j, "attached_to", r->attached_to);
     list_json_words(j, "labels", r->labels);
+    list_json_known(j, "job_id", r->job_id);
+    list_json_known(j, "array_index", r->array_index);
+    list_json_known(j, "rank", r->rank);
+    list_json_known(j, "local_rank", r->local_rank);
+    list_json_known(j, "world_size", r->world_size);
     json_put_string(j, "host", r->host);
     json_put_string(j, "toll", r->version);
     json_object_end(j);

@@ -265,7 +265,8 @@ const struct option options[] = {
      GROUP_OUTPUT, NULL,
      "write to FILE; the suffix selects the type: .csv, .jsonl, .sqlite (samples), .json, .txt "
      "(summary), .html, .md, .svg (report); or to TYPE:FILE, TYPE:URL, or - for stdout (not with "
-     "run); see 'toll outputs'"},
+     "run); see 'toll outputs'. %r in a name is the rank, %j the job, %n the name, %h the host, %t the "
+     "time, %% a percent sign"},
     {"format", 'f', OWN("TYPE"), NULL, option_set_format, false, ANY | FOR_EXPORT, GROUP_OUTPUT,
      NULL, "output type for destinations whose name has no known suffix"},
     {"json", 0, SWITCH(json), NULL, NULL, true, FOR_RUN, GROUP_OUTPUT, NULL,

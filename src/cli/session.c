@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/session.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io/file.h"
 #include "base/memory.h"
+#include "base/rank.h"
 #include "base/text/scan.h"
 #include "base/util.h"
 #include "cli/cli.h"
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 /* ==== Signals ================================================================================= */
@@ -285,6 +288,56 @@ static int add_stdout(struct session *s, const char *format, const char *layout,
     return session_add_output(s, &out, e);
 }
 
+/* The text of a key in a line of JSON; false: it is not there. A quote in a value is escaped: what
+ * is found is a key. */
+static bool line_find_text(const char *line, const char *key, char *ret, size_t capacity)
+{
+    char quoted[40];
+    snprintf(quoted, sizeof quoted, "\"%s\":\"", key);
+    const char *from = strstr(line, quoted);
+    size_t length = from ? strcspn(from += strlen(quoted), "\"") : capacity;
+    if (length >= capacity)
+        return false;
+    memcpy(ret, from, length);
+    ret[length] = '\0';
+    return true;
+}
+
+/* Whether the file is the record of another rank of the same launch, which has ended. */
+static bool has_other_rank(const char *path, const struct parallel *place, char other[RANK_BYTES])
+{
+    char line[16384], launch[LAUNCH_BYTES];
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    ssize_t length = pread(fd, line, sizeof line - 1, 0);
+    line[length > 0 ? length : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return *place->launch && line_find_text(line, "launch", launch, sizeof launch) &&
+           strcmp(launch, place->launch) == 0 && line_find_text(line, "rank", other, RANK_BYTES) &&
+           strcmp(other, place->rank) != 0;
+}
+
+/* Several ranks that share a file would write over each other: the first keeps it. A file of SQLite
+ * takes all of them. */
+static int session_add_file_of_rank(struct session *s, struct toll_output *out,
+                                    struct toll_error *e)
+{
+    static const char hint[] = "put %r into the name for one file per rank, such as "
+                               "-o 'runs/%j/%r.jsonl'";
+    struct parallel place;
+    char other[RANK_BYTES];
+    if (!parallel_find(&place))
+        return session_add_output(s, out, e);
+    if (has_other_rank(out->destination, &place, other))
+        return err_set(e, -EBUSY, "cannot write to '%s': it has the record of rank %s (%s)",
+                       out->destination, other, hint);
+    int r = session_add_output(s, out, e);
+    CLEANUP_FREE char *why = r == -EBUSY ? strdup(e->message) : NULL;
+    return why ? err_set(e, r, "%s (this is rank %s: %s)", why, place.rank, hint) : r;
+}
+
 static int add_file(struct session *s, const char *file, bool appends, struct toll_error *e)
 {
     CLEANUP_FREE char *own = output_layout(file);
@@ -295,7 +348,7 @@ static int add_file(struct session *s, const char *file, bool appends, struct to
     };
     out.format = output_format(&s->settings, file, &out.destination);
     if (strcmp(out.destination, "-") != 0)
-        return session_add_output(s, &out, e);
+        return session_add_file_of_rank(s, &out, e);
     if (s->settings.mode == FOR_RUN)
         return err_set(e, -EINVAL, "stdout belongs to the command (expected a file name)");
     return add_stdout(s, out.format, own, e);
@@ -410,6 +463,72 @@ int session_judge(struct session *s, int status)
     return status;
 }
 
+/* The directories of an output whose name has placeholders: each job may have one of its own. */
+static int session_make_directories(const char *path, struct toll_error *e)
+{
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        CLEANUP_FREE char *above = strndup(path, (size_t)(slash - path));
+        if (!above)
+            return err_set(e, -ENOMEM, "cannot open the output: out of memory");
+        if (mkdir(above, 0777) < 0 && errno != EEXIST && errno != EISDIR)
+            return err_set(e, -errno, "cannot create directory '%s': %s", above, strerror(errno));
+    }
+    return 0;
+}
+
+/* Replaces the placeholders in a file name, and makes its directories. *name stays, or is kept by
+ * the settings. */
+static int session_fill_name(struct settings *set, const char *job_name, uint64_t now_ns,
+                             const char **name, struct toll_error *e)
+{
+    struct buf b = {0};
+    const char *path;
+    if (!rank_path_has_placeholder(*name))
+        return 0;
+    int r = rank_put_path(&b, *name, job_name, now_ns, e);
+    char *text = r == 0 ? buf_take(&b) : NULL;
+    buf_done(&b);
+    if (r == 0 && (!text || !list_append(&set->kept, text))) {
+        free(text);
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
+    }
+    if (r < 0)
+        return r;
+    *name = text;
+    output_format(set, text, &path);
+    return session_make_directories(path, e);
+}
+
+/* File names with %j, %r and the like, once: all runs of --runs go to the same files. */
+static int session_fill_names(struct settings *set, const char *command, struct toll_error *e)
+{
+    const char *slash = command ? strrchr(command, '/') : NULL;
+    const char *name = set->tracker.name ? set->tracker.name : slash ? slash + 1 : command;
+    uint64_t now_ns = clock_real(NULL);
+    for (const char **file = set->outputs; file && *file; file++) {
+        int r = session_fill_name(set, name, now_ns, file, e);
+        if (r < 0)
+            return err_wrap(e, r, "--output");
+    }
+    int r = set->summary_to ? session_fill_name(set, name, now_ns, &set->summary_to, e) : 0;
+    return r < 0 ? err_wrap(e, r, "--summary-to") : 0;
+}
+
+/* Of the ranks of a parallel job only the first prints a summary and notes, unless they are asked
+ * for; errors are printed by all. */
+static void session_quiet_other_ranks(struct settings *set)
+{
+    static const char *const asking[] = {"summary", "summary-to", "json", "verbose", "quiet"};
+    struct parallel place;
+    if (set->mode != FOR_RUN || !parallel_find(&place) || strcmp(place.rank, "0") == 0 ||
+        !parallel_shares_terminal(&place))
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(asking); i++)
+        if (option_is_given(set, asking[i]))
+            return;
+    set->quiet = true;
+}
+
 int session_read(struct session *s, int argc, char **argv, int *ret_status)
 {
     struct toll_error e = {0};
@@ -433,6 +552,9 @@ int session_read(struct session *s, int argc, char **argv, int *ret_status)
     s->settings.tracker.note_arg = s;
     s->settings.tracker.ending = say_ending;
     s->settings.tracker.ending_arg = s;
+    if (r == 0)
+        r = session_fill_names(&s->settings, s->first_word < argc ? argv[s->first_word] : NULL, &e);
+    session_quiet_other_ranks(&s->settings);
     layout_set_interval(&s->settings);
     if (r == 0 && s->settings.mode == FOR_RUN)
         r = session_make_gate(s, &e);

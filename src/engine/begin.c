@@ -377,7 +377,7 @@ int begin_replay(struct toll_tracker *t, const char *directory, struct toll_erro
     t->run.own_pid = 0; /* unless the script has them */
     t->run.online_cpus = 0;
     t->run.job = (struct batch_job){0};
-    t->run.rank[0] = '\0';
+    t->run.parallel = (struct parallel){0};
     int r = replay_open(t, directory, e);
     if (r == 0) /* the same at each replay */
         uuid_make(t->run.id, t->run.start_real_ns, (const uint8_t[UUID_RANDOM_BYTES]){0});

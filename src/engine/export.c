@@ -56,6 +56,12 @@ static void runs_describe(struct toll_run *ret, struct toll_end *end, struct tol
     ret->end = end;
     ret->cut_short = item->cut_short || (end->unknown && !end->ended);
     ret->may_be_running = item->may_be_running;
+    ret->job_id = run->job.id;
+    ret->array_index = run->job.array_index;
+    ret->rank = run->parallel.rank;
+    ret->local_rank = run->parallel.local_rank;
+    ret->world_size = run->parallel.world_size;
+    ret->launch = run->parallel.launch;
     *used = results_summarize(item->summary);
     ret->summary = used;
 }

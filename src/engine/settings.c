@@ -247,8 +247,7 @@ static void describe_machine(struct run *run)
     run->own_pid = getpid();
     uuid_make(run->id, clock_real(NULL), NULL);
     batch_job_find(&run->job);
-    if (!rank_find(run->rank, sizeof run->rank))
-        run->rank[0] = '\0';
+    parallel_find(&run->parallel);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     run->online_cpus = online > 0 ? (unsigned)online : 0;
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)

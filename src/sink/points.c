@@ -81,7 +81,9 @@ void labels_add_run(struct labels *l, const struct run *run, bool with_id)
     labels_add(l, "id", with_id ? run->id : "");
     labels_add(l, "job_id", run->job.id);
     labels_add(l, "array_index", run->job.array_index);
-    labels_add(l, "rank", run->rank);
+    labels_add(l, "rank", run->parallel.rank);
+    labels_add(l, "local_rank", run->parallel.local_rank);
+    labels_add(l, "world_size", run->parallel.world_size);
 }
 
 /* ---- Of the user ----------------------------------------------------------------------------- */

@@ -32,7 +32,8 @@ struct labels {
 /* Keeps them sorted. A name that is in use gets "label_" in front; an empty value adds nothing. */
 void labels_add(struct labels *l, const char *name, const char *value);
 
-/* run, instance, id if with_id; job_id, array_index and rank where they are known. */
+/* run, instance, id if with_id; job_id, array_index, rank, local_rank and world_size where they are
+ * known. */
 void labels_add_run(struct labels *l, const struct run *run, bool with_id);
 
 /* Those of the user, after all others: toll's own keep their names. */

@@ -330,6 +330,22 @@ void human_end(struct buf *b, const struct summary *summary)
     human_seconds(b, (double)summary->elapsed_ns / 1e9);
 }
 
+void words_put_place(struct buf *b, const struct run *run)
+{
+    const struct parallel *p = &run->parallel;
+    buf_puts(b, p->rank);
+    if (*p->world_size)
+        buf_printf(b, " of %s", p->world_size);
+    if (*p->launcher)
+        buf_printf(b, " (%s)", p->launcher);
+    if (*p->local_rank)
+        buf_printf(b, ", local rank %s", p->local_rank);
+    if (*run->job.id)
+        buf_printf(b, "%s%s", *p->rank ? ", job " : "", run->job.id);
+    if (*run->job.array_index)
+        buf_printf(b, ", array index %s", run->job.array_index);
+}
+
 /* ==== Limits ================================================================================== */
 
 unsigned limits_used(const struct limits *limits, struct limit_used ret[LIMITS])

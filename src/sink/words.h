@@ -75,6 +75,9 @@ void human_count(struct buf *b, double count);
 /* How a run ended, and its length: "exit 0 in 1m 12s". */
 void human_end(struct buf *b, const struct summary *summary);
 
+/* Its place in a parallel job and in a batch job: "3 of 4 (Open MPI), local rank 1, job 4242". */
+void words_put_place(struct buf *b, const struct run *run);
+
 /* ==== Limits ================================================================================== */
 
 /* How much of a limit was used. */

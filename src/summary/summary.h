@@ -26,14 +26,14 @@ struct run_target {
 };
 
 struct run {
-    char id[UUID_BYTES];  /* its own; "": of a record from before runs had one */
-    struct batch_job job; /* the batch job that it is a part of */
-    char rank[16];        /* in a parallel job; "": none */
-    char *name;           /* owned */
-    char *version;        /* owned, of the toll that measured; NULL: this one */
-    char *metrics;        /* owned globs: only these were asked for; NULL: all */
-    char **command;       /* owned, NULL-terminated; NULL when there is none */
-    char **labels;        /* owned "key=value", NULL-terminated; or NULL */
+    char id[UUID_BYTES];      /* its own; "": of a record from before runs had one */
+    struct batch_job job;     /* the batch job that it is a part of */
+    struct parallel parallel; /* its place in a parallel job */
+    char *name;               /* owned */
+    char *version;            /* owned, of the toll that measured; NULL: this one */
+    char *metrics;            /* owned globs: only these were asked for; NULL: all */
+    char **command;           /* owned, NULL-terminated; NULL when there is none */
+    char **labels;            /* owned "key=value", NULL-terminated; or NULL */
     char host[65];
     char kernel[65];
     unsigned cpus;              /* that may be used */

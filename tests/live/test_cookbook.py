@@ -205,15 +205,16 @@ def test_size_of_a_record(kitchen):
 def test_ranks(kitchen):
     """srun stands for itself: it starts the command twice, with the variables that Slurm sets."""
     kitchen.stand_in("srun", "for rank in 0 1; do\n"
-                     "SLURM_JOB_ID=4242 SLURM_PROCID=$rank SLURM_NTASKS=2 \"$@\" & done; wait\n")
+                     "SLURM_JOB_ID=4242 SLURM_STEP_ID=0 SLURM_PROCID=$rank "
+                     "SLURM_NTASKS=2 \"$@\" & done; wait\n")
     listed = kitchen.run(RECIPES["slurm-ranks"]).stdout
     for rank in "01":
-        run = kitchen.lines(f"runs/4242.{rank}.jsonl")[0]
+        run = kitchen.lines(f"runs/4242/{rank}.jsonl")[0]
         assert (run["job_id"], run["rank"]) == ("4242", rank)
-        assert is_peak_of_solver(peak(kitchen.lines(f"runs/4242.{rank}.jsonl")[-1]))
-    assert [f"4242.{rank}.jsonl" in listed for rank in "01"] == [True, True]
+        assert is_peak_of_solver(peak(kitchen.lines(f"runs/4242/{rank}.jsonl")[-1]))
+    assert [f"{rank}.jsonl" in listed for rank in "01"] == [True, True]
     readme = (TOP / "README.md").read_text(encoding="utf-8")
-    assert RECIPES["slurm-ranks"].splitlines()[1] in readme, "README.md shows the same command"
+    assert RECIPES["slurm-ranks"].splitlines()[0] in readme, "README.md shows the same command"
 
 
 DOCKER = """

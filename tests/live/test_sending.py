@@ -941,7 +941,8 @@ def test_groups_of_a_pushgateway(here):
 
 BATCH = ("SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "PBS_JOBID", "LSB_JOBID",
          "SGE_TASK_ID", "FLUX_JOB_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-         "PALS_RANKID", "FLUX_TASK_RANK", "JOB_COMPLETION_INDEX", "RANK")
+         "PALS_RANKID", "FLUX_TASK_RANK", "JOB_COMPLETION_INDEX", "RANK", "SLURM_STEP_ID", "SLURM_LOCALID",
+         "SLURM_NTASKS")
 
 
 def test_what_tells_a_run_from_others(here, monkeypatch):
@@ -950,7 +951,8 @@ def test_what_tells_a_run_from_others(here, monkeypatch):
     for name in BATCH:
         monkeypatch.delenv(name, raising=False)
     for name, value in (("SLURM_JOB_ID", "78"), ("SLURM_ARRAY_JOB_ID", "77"),
-                        ("SLURM_ARRAY_TASK_ID", "5"), ("SLURM_PROCID", "3")):
+                        ("SLURM_ARRAY_TASK_ID", "5"), ("SLURM_PROCID", "3"), ("SLURM_LOCALID", "1"),
+                        ("SLURM_NTASKS", "4"), ("SLURM_STEP_ID", "0")):
         monkeypatch.setenv(name, value)
     files = [here.path("run.om"), here.path("run.prom"), here.path("run.jsonl"),
              here.path("run.sqlite"), here.path("run.json")]
@@ -959,7 +961,8 @@ def test_what_tells_a_run_from_others(here, monkeypatch):
                  + ["-o", f"openmetrics:{here.path('no.om')},id=no"])
     assert r.status == 0, r.err
     (run,) = livelib.records(here.path("run.jsonl"), "run")
-    facts = {"id": run["id"], "job_id": "77", "array_index": "5", "rank": "3"}
+    facts = {"id": run["id"], "job_id": "77", "array_index": "5", "rank": "3", "local_rank": "1",
+             "world_size": "4"}
     assert {key: run[key] for key in facts} == facts
     assert {key: json.loads(here.path("run.json").read_text())[key] for key in facts} == facts
     for name in BATCH:
@@ -967,7 +970,7 @@ def test_what_tells_a_run_from_others(here, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "99")
     for record in ("run.jsonl", "run.sqlite"):
         (listed,) = json.loads(here.call([here.toll, "list", "--json", here.path(record)])[1])
-        assert listed["id"] == run["id"]
+        assert {key: listed[key] for key in facts} == facts
         assert run["id"][-8:].encode() in here.call([here.toll, "list", here.path(record)])[1]
         again = here.path(record + ".om")
         assert here.call([here.toll, "export", here.path(record), "-o", again])[0] == 0
@@ -977,6 +980,7 @@ def test_what_tells_a_run_from_others(here, monkeypatch):
         assert lines
         for line in lines:
             assert 'job_id="77"' in line and 'array_index="5"' in line and 'rank="3"' in line, line
+            assert 'local_rank="1"' in line and 'world_size="4"' in line, line
             assert (f'id="{run["id"]}"' in line) == (file != "no.om"), line
 
 

@@ -117,15 +117,15 @@ int mlflow_setup_run(struct sink *s, struct mlflow_client *c, bool by_variable,
 
 void mlflow_setup_node(const struct sink *s, bool is_joined, char ret[MLFLOW_ID_BYTES])
 {
-    char rank[16];
+    struct parallel place;
     const char *node = sink_options_text(&s->settings, "node");
     if (!node)
         node = mlflow_setup_variable("MLFLOW_SYSTEM_METRICS_NODE_ID");
     *ret = '\0';
     if (node)
         snprintf(ret, MLFLOW_ID_BYTES, "%s", node);
-    else if (is_joined && rank_find(rank, sizeof rank))
-        snprintf(ret, MLFLOW_ID_BYTES, "rank_%s", rank);
+    else if (is_joined && parallel_find(&place))
+        snprintf(ret, MLFLOW_ID_BYTES, "rank_%s", place.rank);
 }
 
 bool mlflow_setup_has_monitor(void)

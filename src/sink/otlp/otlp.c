@@ -196,7 +196,9 @@ static void otlp_make_resource(struct sink *s, const struct run *run)
     otlp_add_to_resource(o, "host.name", run->host);
     otlp_add_to_resource(o, "toll.job.id", run->job.id);
     otlp_add_to_resource(o, "toll.job.array_index", run->job.array_index);
-    otlp_add_to_resource(o, "toll.rank", run->rank);
+    otlp_add_to_resource(o, "toll.rank", run->parallel.rank);
+    otlp_add_to_resource(o, "toll.local_rank", run->parallel.local_rank);
+    otlp_add_to_resource(o, "toll.world_size", run->parallel.world_size);
     otlp_add_to_resource(o, "os.type", "linux");
     if (run->pid > 0 && otlp_claim_key(o, "process.pid"))
         otlp_add_number(&o->resource, 1, "process.pid", (uint64_t)run->pid);

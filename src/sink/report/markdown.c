@@ -46,6 +46,13 @@ static void markdown_run(struct sink *s, const struct report *r)
         buf_add(b, text.data, text.length);
     buf_puts(b, " on ");
     markdown_put(b, r->summary->run->host, strlen(r->summary->run->host));
+    if (*r->summary->run->parallel.rank || *r->summary->run->job.id) {
+        buf_clear(&text);
+        buf_puts(&text, *r->summary->run->parallel.rank ? ", rank " : ", job ");
+        words_put_place(&text, r->summary->run);
+        if (!buf_failed(&text))
+            markdown_put(b, text.data, text.length);
+    }
     buf_puts(b, "\n\n| | | |\n|---|--:|---|\n");
     for (size_t i = 0; i < REPORT_ANSWERS; i++) {
         buf_clear(&text);

@@ -455,6 +455,14 @@ static void html_machine(const struct report *r, struct buf *b)
     if (run->online_cpus > run->cpus)
         buf_printf(b, " of %u", run->online_cpus);
     buf_puts(b, "</td></tr>\n");
+    if (*run->parallel.rank || *run->job.id) {
+        struct buf place = {0};
+        words_put_place(&place, run);
+        buf_printf(b, "<tr><th scope=\"row\">%s</th>", *run->parallel.rank ? "rank" : "job");
+        html_cell(b, "", place.data ? place.data : "");
+        buf_puts(b, "</tr>\n");
+        buf_done(&place);
+    }
     for (char **label = run->labels; label && *label; label++) {
         buf_puts(b, "<tr><th scope=\"row\">label</th>");
         html_cell(b, " class=\"c\"", *label);

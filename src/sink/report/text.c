@@ -102,6 +102,10 @@ static void text_put_answer(struct sink *s, const struct report *r)
     buf_printable(&how, r->summary->run->host, strlen(r->summary->run->host));
     buf_puts(&how, ", started ");
     report_put_time(&how, r->summary->run->start_real_ns);
+    if (*r->summary->run->parallel.rank || *r->summary->run->job.id) {
+        buf_puts(&how, *r->summary->run->parallel.rank ? ", rank " : ", job ");
+        words_put_place(&how, r->summary->run);
+    }
     for (char **label = r->summary->run->labels; label && *label; label++) {
         buf_puts(&how, ", ");
         buf_printable(&how, *label, strlen(*label));

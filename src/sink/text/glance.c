@@ -126,7 +126,13 @@ static void glance_add_labels(struct glance *g)
     if (g->summary->run->target_count && g->summary->run->since_start)
         buf_puts(&text_block_add(&g->block, RANK_DETAIL, "Counted")->text,
                  "from the start of each process, not from the attach");
-    char **labels = g->summary->run->labels;
+    const struct run *run = g->summary->run;
+    if (*run->parallel.rank || *run->job.id) {
+        struct text_line *line = text_block_add(&g->block, RANK_DETAIL,
+                                                *run->parallel.rank ? "Rank" : "Job");
+        words_put_place(&line->text, run);
+    }
+    char **labels = run->labels;
     if (!labels || !labels[0])
         return;
     struct text_line *line = text_block_add(&g->block, RANK_DETAIL, "Labels");

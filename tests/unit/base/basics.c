@@ -175,29 +175,136 @@ static void test_err_harmless(void **state)
 
 /* ---- rank ----------------------------------------------------------------------------------- */
 
-static void test_rank_the_innermost_launcher_counts(void **state)
+/* Every variable that is looked at. */
+static void rank_clear_variables(void)
 {
-    char rank[16] = "";
-    static const char *const all[] = {"RANK",           "WORLD_SIZE",   "OMPI_COMM_WORLD_RANK",
-                                      "PMIX_RANK",      "PMI_RANK",     "PALS_RANKID",
-                                      "FLUX_TASK_RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX"};
+    static const char *const all[] = {"RANK",
+                                      "WORLD_SIZE",
+                                      "LOCAL_RANK",
+                                      "MASTER_ADDR",
+                                      "MASTER_PORT",
+                                      "OMPI_COMM_WORLD_RANK",
+                                      "OMPI_COMM_WORLD_LOCAL_RANK",
+                                      "OMPI_COMM_WORLD_SIZE",
+                                      "PMIX_NAMESPACE",
+                                      "PMIX_RANK",
+                                      "MV2_COMM_WORLD_RANK",
+                                      "MVP_COMM_WORLD_RANK",
+                                      "JSM_NAMESPACE_RANK",
+                                      "PALS_RANKID",
+                                      "ALPS_APP_PE",
+                                      "FLUX_TASK_RANK",
+                                      "PMI_RANK",
+                                      "PMI_SIZE",
+                                      "MPI_LOCALRANKID",
+                                      "MP_CHILD",
+                                      "SLURM_PROCID",
+                                      "SLURM_LOCALID",
+                                      "SLURM_NTASKS",
+                                      "SLURM_JOB_ID",
+                                      "SLURM_STEP_ID",
+                                      "SPARK_EXECUTOR_ID",
+                                      "JOB_COMPLETION_INDEX",
+                                      "SLURM_ARRAY_JOB_ID",
+                                      "PBS_JOBID",
+                                      "LSB_JOBID",
+                                      "JOB_ID",
+                                      "FLUX_JOB_ID",
+                                      "COBALT_JOBID",
+                                      "RAY_JOB_ID",
+                                      "SPARK_APPLICATION_ID"};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         unsetenv(all[i]);
-    assert_false(rank_find(rank, sizeof rank));
+}
+
+static void test_rank_the_innermost_launcher_counts(void **state)
+{
+    struct parallel p;
+    rank_clear_variables();
+    assert_false(parallel_find(&p));
+    assert_string_equal(p.rank, "");
     setenv("RANK", "7", 1); /* a word that may mean anything */
-    assert_false(rank_find(rank, sizeof rank));
-    setenv("SLURM_PROCID", "0", 1);
-    assert_true(rank_find(rank, sizeof rank));
-    assert_string_equal(rank, "0");
+    assert_false(parallel_find(&p));
+    setenv("SLURM_PROCID", "0", 1); /* of a batch script */
+    assert_false(parallel_find(&p));
+    setenv("SLURM_STEP_ID", "2", 1);
+    setenv("SLURM_JOB_ID", "77", 1);
+    setenv("SLURM_NTASKS", "16", 1);
+    setenv("SLURM_LOCALID", "0", 1);
+    assert_true(parallel_find(&p));
+    assert_string_equal(p.rank, "0");
+    assert_string_equal(p.world_size, "16");
+    assert_string_equal(p.launch, "77.2");
+    assert_string_equal(p.launcher, "Slurm");
+    setenv("PMIX_RANK", "5", 1); /* srun --mpi=pmix */
+    setenv("PMIX_NAMESPACE", "slurm.pmix.77.2", 1);
+    assert_true(parallel_find(&p));
+    assert_string_equal(p.launcher, "Slurm");
+    setenv("PMIX_NAMESPACE", "prterun-node1-99@1", 1);
+    assert_true(parallel_find(&p));
+    assert_string_equal(p.launcher, "PMIx");
+    assert_string_equal(p.rank, "5");
+    assert_string_equal(p.world_size, ""); /* not that of the daemons, which Slurm has started */
     setenv("OMPI_COMM_WORLD_RANK", "3", 1);
-    assert_true(rank_find(rank, sizeof rank));
-    assert_string_equal(rank, "3");
+    setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
+    assert_true(parallel_find(&p));
+    assert_string_equal(p.rank, "3");
+    assert_string_equal(p.local_rank, "1");
+    assert_string_equal(p.world_size, "4");
+    assert_string_equal(p.launch, "prterun-node1-99@1");
     setenv("WORLD_SIZE", "8", 1);
-    assert_true(rank_find(rank, sizeof rank));
-    assert_string_equal(rank, "7");
+    setenv("MASTER_ADDR", "node1", 1);
+    setenv("MASTER_PORT", "29500", 1);
+    assert_true(parallel_find(&p));
+    assert_string_equal(p.rank, "7");
+    assert_string_equal(p.world_size, "8");
+    assert_string_equal(p.local_rank, "");
+    assert_string_equal(p.launch, "node1.29500");
+    assert_true(parallel_shares_terminal(&p));
     setenv("RANK", "many", 1);
-    assert_true(rank_find(rank, sizeof rank));
-    assert_string_equal(rank, "3");
+    assert_true(parallel_find(&p));
+    assert_string_equal(p.rank, "3");
+    rank_clear_variables();
+    setenv("JOB_COMPLETION_INDEX", "2", 1);
+    assert_true(parallel_find(&p));
+    assert_string_equal(p.launcher, "Kubernetes");
+    assert_false(parallel_shares_terminal(&p));
+    rank_clear_variables();
+}
+
+static void test_rank_in_file_names(void **state)
+{
+    struct toll_error e = {0};
+    struct buf b = {0};
+    rank_clear_variables();
+    assert_false(rank_path_has_placeholder("runs/a.jsonl"));
+    assert_false(rank_path_has_placeholder("mlflow:http://host/a%20b"));
+    assert_true(rank_path_has_placeholder("runs/%r.jsonl"));
+    assert_int_equal(
+        rank_put_path(&b, "runs/%j/%r-%l-%n-%t.%%", "../a,b c", 1763422200000000000U, &e), 0);
+    assert_string_equal(b.data, "runs/nojob/0-0-.._a_b_c-20251117T233000Z.%");
+    setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+    setenv("PMIX_NAMESPACE", "prterun@1", 1);
+    buf_clear(&b);
+    assert_int_equal(rank_put_path(&b, "%j/%n/%r", "..", 0, &e), 0);
+    assert_string_equal(b.data, "prterun@1/_./3"); /* never the directory above */
+    assert_int_equal(rank_put_path(&b, "%l", "x", 0, &e), -EINVAL);
+    assert_string_equal(e.message,
+                        "'%l' in '%l': Open MPI sets no local rank (use %r, or %h and %p)");
+    setenv("SLURM_JOB_ID", "12", 1);
+    setenv("SLURM_ARRAY_JOB_ID", "11", 1);
+    setenv("SLURM_ARRAY_TASK_ID", "4", 1);
+    buf_clear(&b);
+    assert_int_equal(rank_put_path(&b, "%j", "x", 0, &e), 0);
+    assert_string_equal(b.data, "11_4");
+    unsetenv("SLURM_ARRAY_TASK_ID");
+    assert_int_equal(rank_put_path(&b, "a%x", "x", 0, &e), -EINVAL);
+    assert_true(strstr(e.message, "unknown '%x' in 'a%x' (expected %j job, %r rank"));
+    assert_int_equal(rank_put_path(&b, "a%", "x", 0, &e), -EINVAL);
+    assert_true(strstr(e.message, "unknown '%' in 'a%'"));
+    buf_done(&b);
+    rank_clear_variables();
 }
 
 /* What each batch system says, nothing else in the environment. */
@@ -654,6 +761,7 @@ int main(void)
         cmocka_unit_test(test_err_nobody_asks),
         cmocka_unit_test(test_err_too_long),
         cmocka_unit_test(test_rank_the_innermost_launcher_counts),
+        cmocka_unit_test(test_rank_in_file_names),
         cmocka_unit_test(test_rank_the_batch_job),
         cmocka_unit_test(test_arena_zeroed_and_aligned),
         cmocka_unit_test(test_arena_chunks_do_not_overlap),

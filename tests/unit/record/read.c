@@ -88,7 +88,8 @@ static void test_read_run_facts(void **state)
                      "'kernel':'6.1','cpus':4,'pid':1000,'start':'2024-11-07T17:20:00.000Z',"
                      "'interval_seconds':0.5,'children':false,'unix_seconds':1731000000.25,"
                      "'toll_pid':999,'id':'01930790-5c00-7abc-8000-00000000000f',"
-                     "'job_id':'77','array_index':'5','rank':'3'}\n");
+                     "'job_id':'77','array_index':'5','rank':'3',"
+                     "'local_rank':'1','world_size':'4','launcher':'Slurm','launch':'77.0'}\n");
     const struct run *run = record_next(&r, RECORD_RUN)->run;
     assert_string_equal(run->name, "a job");
     assert_string_equal(run->version, "0.1.0");
@@ -104,7 +105,11 @@ static void test_read_run_facts(void **state)
     assert_string_equal(run->id, "01930790-5c00-7abc-8000-00000000000f");
     assert_string_equal(run->job.id, "77");
     assert_string_equal(run->job.array_index, "5");
-    assert_string_equal(run->rank, "3");
+    assert_string_equal(run->parallel.rank, "3");
+    assert_string_equal(run->parallel.local_rank, "1");
+    assert_string_equal(run->parallel.world_size, "4");
+    assert_string_equal(run->parallel.launcher, "Slurm");
+    assert_string_equal(run->parallel.launch, "77.0");
     assert_int_equal(run->interval_ns, 500000000);
     assert_true(run->no_children);
     assert_int_equal(run->start_real_ns, UINT64_C(1731000000250000000)); /* in full */

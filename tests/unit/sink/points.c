@@ -167,7 +167,7 @@ static void test_labels_of_a_run(void **state)
     char name[] = "train", one[] = "team=blue", two[] = "run=mine", three[] = "scope=q",
          four[] = "gpu=a100", five[] = "system=old";
     char *labels[] = {one, two, three, four, five, NULL};
-    struct run run = {.name = name, .host = "box", .labels = labels, .rank = "3"};
+    struct run run = {.name = name, .host = "box", .labels = labels, .parallel.rank = "3"};
     labels_add_run(&l, &run, false);
     labels_add_users(&l, &run);
     static const char *const expected[][2] = {
