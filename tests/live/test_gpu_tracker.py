@@ -477,6 +477,8 @@ def read_points(path):
 
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
 def test_tracking_file(tracker, suffix):
+    # The rows come when they are measured; those of SQLite into a CSV beside it, until the end.
+    tracker.place.path("example-script.sh").write_text(job_until("[ $(cat points.csv .points.*.csv 2>&- | wc -l) -ge 6 ]"))
     status, _, err = tracker("-e", "bash example-script.sh", f"--tf=points.{suffix}", "--st=0.05", "--ru=megabytes",
                              "-f", "json", "-o", "r.json", "--disable-logs")
     assert (status, err) == (0, "")
@@ -488,14 +490,15 @@ def test_tracking_file(tracker, suffix):
     result = json.loads(tracker.place.path("r.json").read_text())
     largest = {name: max(float(row[i] or 0) for row in rows) for i, name in enumerate(columns)}
     assert largest["main_n_threads"] == result["cpu_utilization"]["main_n_threads"]
-    # The result has the look at the very start, too, which is no time point.
-    assert result["max_ram"]["system"] * 0.9 < largest["system_ram"] <= result["max_ram"]["system"]
+    # The result has the look at the very start, too, which is no time point; what else runs on the machine may
+    # have had more memory then.
+    assert result["max_ram"]["system"] / 2 < largest["system_ram"] <= result["max_ram"]["system"]
     assert largest["main_ram"] <= result["max_ram"]["main"]["total_rss"] * (1 + 1e-9)
     times = [float(row[-1]) for row in rows]
     assert times == sorted(times)
     assert tracker.files() == [f"points.{suffix}", "r.json"]
     # … and the analysis reads it.
-    begin, end = times[0] - 1e-3, times[1] + 1e-3
+    begin, end = times[0] - 1e-3, (times[1] + times[2]) / 2
     tracker.place.path("b.csv").write_text(
         f"process_id,code_block_name,position,timestamp\n1,all,0,{begin!r}\n1,all,1,{end!r}\n")
     status, out, err = tracker("sub-track", "analyze", f"--tf=points.{suffix}", "--stf=b.csv", "-f", "json")

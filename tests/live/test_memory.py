@@ -244,7 +244,14 @@ def test_memory_of_a_child_that_shares_it_counts_once(place, how):
     for metric in ("rss", "pss", "uss", "distinct"):
         largest = result.largest(f"memory_{metric}_bytes")
         assert 200 * MIB <= largest <= truth + OTHER_PAGES, metric
-        assert result.largest(f"memory_{metric}_bytes", "descendants") <= OTHER_PAGES, metric
+        rest = result.figure(f"memory_{metric}_bytes", "descendants")
+        if "max" in rest:
+            assert rest["max"] <= OTHER_PAGES, metric
+        else:
+            # "true", which the child has become, had memory of its own when it was seen, and had
+            # ended when its page tables were to be read.
+            assert how == "vfork" and metric != "rss" and rest["quality"] == "unknown", metric
+            assert result.largest("memory_rss_bytes", "descendants") > 0
     one = both[-1]["target"]
     assert one["combined"]["memory_virtual_bytes"] == one["main"]["memory_virtual_bytes"]
     peak = result.figure("memory_peak_bytes", "descendants")
