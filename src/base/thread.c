@@ -202,6 +202,20 @@ int thread_start(pthread_t *ret, size_t stack_bytes, void *(*run)(void *), void 
     return r;
 }
 
+/* pthread_join returns before the kernel has taken the thread out of the process: on a busy machine
+ * it stays in /proc for some milliseconds more, and whatever counts the threads of the program next
+ * would count it. A debugger may hold it there for long, hence the limit. */
+void thread_join(pthread_t thread, const pid_t *id)
+{
+    enum { FIRST_PAUSE_NS = 20000, MOST_PAUSES = 16 }; /* 1.2 s in all */
+    pthread_join(thread, NULL);
+    struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
+    for (unsigned i = 0; i < MOST_PAUSES && syscall(SYS_tgkill, getpid(), *id, 0) == 0; i++) {
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = (long)min_u64((uint64_t)pause.tv_nsec * 2, 500 * NS_PER_MS);
+    }
+}
+
 void worker_init(struct worker *w, const struct worker_plan *plan, void *owner)
 {
     *w = (struct worker){.plan = *plan, .owner = owner};
@@ -268,13 +282,13 @@ bool worker_leave(struct worker *w, uint64_t until_ns)
     void (*dispose)(void *) = w->plan.dispose;
     void *owner = w->owner;
     pthread_t thread = w->thread;
-    bool was_started = w->id;
+    pid_t id = w->id; /* 0: never started */
     worker_lock(w);
     bool has_ended = worker_wait_locked(w, until_ns);
     bool is_last = worker_let_go(w);
-    if (was_started && has_ended)
-        pthread_join(thread, NULL); /* it returns at once */
-    else if (was_started)
+    if (id && has_ended)
+        thread_join(thread, &id); /* it returns soon */
+    else if (id)
         pthread_detach(thread);
     if (is_last)
         dispose(owner);

@@ -31,6 +31,10 @@ enum { THREAD_STACK_BYTES = 1024 * 1024 };
 /* stack_bytes: 0 for the default of the program. 0 or -errno. */
 int thread_start(pthread_t *ret, size_t stack_bytes, void *(*run)(void *arg), void *arg);
 
+/* Waits for the end of a thread, until the kernel does not count it any more either. id: where the
+ * thread has put its id; read when it has ended. */
+void thread_join(pthread_t thread, const pid_t *id);
+
 struct worker_plan {
     const char *name;             /* of the thread, or NULL */
     void (*work)(void *owner);    /* runs in the thread, without the lock */

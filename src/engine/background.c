@@ -304,6 +304,7 @@ static void *background_call(void *arg)
     struct toll_tracker *t = arg;
     const struct toll_options *o = &t->options;
     struct frame_queue *q = &t->background.frames;
+    t->background.callback_id = (pid_t)syscall(SYS_gettid);
     while (frame_queue_wait(q, o->frame)) {
         for (struct queued_note n; frame_queue_take_note(q, &n); free(n.sentence))
             if (n.is_ending)
@@ -365,7 +366,7 @@ static void end_callback_thread(struct background *b)
 {
     frame_queue_end(&b->frames);
     if (b->has_callback_thread)
-        pthread_join(b->callback_thread, NULL);
+        thread_join(b->callback_thread, &b->callback_id);
     b->has_callback_thread = false;
 }
 
@@ -428,7 +429,7 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
         close_copies(b, &t->outputs);
     pthread_mutex_unlock(&b->lock);
     if (is_refused) {
-        pthread_join(b->sampler, NULL);
+        thread_join(b->sampler, &b->sampler_id);
         background_give_up(t);
     }
     return r;
@@ -482,7 +483,7 @@ void background_end(struct toll_tracker *t)
     frame_queue_drop(&b->frames);
     background_ask(t, &b->stop);
     pthread_mutex_unlock(&b->lock);
-    pthread_join(b->sampler, NULL);
+    thread_join(b->sampler, &b->sampler_id);
     end_callback_thread(b);
     background_undo(&t->background);
 }

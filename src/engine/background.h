@@ -92,7 +92,7 @@ struct background {
     int result;   /* of the beginning, then of the end */
     struct toll_error error;
     pid_t starter_id; /* the thread in toll_tracker_start, which waits until it has begun */
-    pid_t sampler_id;
+    pid_t sampler_id, callback_id;
     int woken;              /* the sampler's end of a pipe */
     struct known_file wake; /* the program's */
     struct frame_queue frames;

@@ -397,7 +397,8 @@ void om_server_stop(struct om_server *s)
     uint64_t one = 1;
     while (write(s->stop, &one, sizeof one) < 0 && errno == EINTR)
         ;
-    pthread_join(s->thread, NULL);
+    pid_t id = atomic_load(&s->thread_id);
+    thread_join(s->thread, &id);
     close(s->stop);
     free(s);
 }
