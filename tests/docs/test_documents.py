@@ -446,7 +446,7 @@ def test_consoles_show_what_is_printed(block):
     """The commands print what the document shows, as far as that does not depend on the machine."""
     hostlib.skip_without("cc", "jq")
     now = refresh.session(block["prepare"], block["text"], BUILD)
-    assert skeleton(now) == skeleton(block["text"]), "run tools/refresh-docs"
+    assert skeleton(now) == skeleton(block["text"]), f"run tools/refresh-docs; printed was:\n{now}"
     assert len(now.splitlines()) > now.count("$ "), "nothing is printed"
 
 
