@@ -193,6 +193,12 @@ def test_summary_and_last_sample_agree(run, outputs):
             if isinstance(figure, dict) and "total" in figure:
                 assert figure["total"] == sampled[part][name], (part, name)
     whole = json.loads(outputs(run)[".json"])
+    # A record has its size before its own summary, the summary that is written last the final one.
+    record = outputs(run)[".jsonl"]
+    for output in whole["outputs"]:
+        assert output["format"] != "jsonl" or output["bytes"] == len(record)
+    for output in whole["outputs"] + lines[-1]["outputs"]:
+        output.pop("bytes")
     assert {key: value for key, value in lines[-1].items() if key != "type"} == whole
 
 
