@@ -9,7 +9,7 @@ end with a newline.
 
 import re
 
-HEADING = re.compile(rb"^-- ([\w.-]+)( \(escaped\))? --\n", re.MULTILINE)
+HEADING = re.compile(rb"^-- ([\w./-]+)( \(escaped\))? --\n", re.MULTILINE)
 ESCAPE = re.compile(rb"\\(\n|\\|t|r|x[0-9a-f]{2})")
 NAMED = {b"\n": b"", b"\\": b"\\", b"t": b"\t", b"r": b"\r"}
 ESCAPES = {"\t": "\\t", "\r": "\\r", "\\": "\\\\"}
