@@ -3,7 +3,6 @@
 #include "sink/report/report.h"
 
 #include "base/memory.h"
-#include "sink/report/script.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * A list of numbers is a string of digits in base 64 (A-Z, a-z, 0-9, +, /), lowest first: five bits
  * each, and the sixth is set when another digit follows. A number that may be negative has its sign
  * in the lowest bit. */
-#include "sink/report/script.h"
+#include "sink/report/report.h"
 
 #include <string.h>
 

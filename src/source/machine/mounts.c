@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "source/machine/mounts.h"
+#include "source/machine/space.h"
 
 #include "base/clock.h"
 #include "base/io/file.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "source/machine/mounts.h"
 #include "base/util.h"
 #include "fake_statvfs.h"
 #include "machine_tree.h"
