@@ -267,6 +267,12 @@ static void publish_kinds(struct ledger *l, struct row *out, enum part part, uin
     uint64_t cpu = row_u64(out, process_cpu_seconds);
     uint64_t least_user = row_u64(&l->held[part], process_cpu_user_seconds);
     uint64_t least_system = row_u64(&l->held[part], process_cpu_system_seconds);
+    /* How newer CPU time divides is not known: a guess could be too much of one, for good. */
+    if (l->kinds_are_old && (l->held[part].present & kinds_of_cpu) == kinds_of_cpu) {
+        row_put_u64(out, process_cpu_user_seconds, least_user);
+        row_put_u64(out, process_cpu_system_seconds, least_system);
+        return;
+    }
     if (whole) {
         least_user = max_u64(least_user, left_u64(cpu, row_u64(whole, process_cpu_system_seconds)));
         least_system = max_u64(least_system,

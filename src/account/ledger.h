@@ -51,6 +51,7 @@ struct ledger {
     struct row main_left; /* the main process as it ended */
     bool main_has_left;
     uint64_t main_fresh;    /* bits of it that were read after it had ended */
+    bool kinds_are_old;     /* user and system time are of an earlier moment than CPU time */
     struct row held[PARTS]; /* the counters as published */
     uint64_t started;
     bool has_proof;         /* page faults that are not the main process's prove a descendant */

@@ -224,7 +224,9 @@ static void step_look(struct toll_tracker *t, uint64_t now_ns)
 {
     struct tracked *tracked = &t->tracked;
     uint64_t before_ns = clock_thread_cpu();
+    tracked->may_be_brief = true;
     walk(tracked, now_ns);
+    tracked->may_be_brief = false;
     uint64_t cost_ns = left_u64(clock_thread_cpu(), before_ns);
     t->self.cpu_ns += cost_ns; /* else it would count as the next sample's */
     uint64_t apart_ns = tracked->discovery.apart_ns + tracked->reader.threads_cpu_ns;

@@ -284,6 +284,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
     struct tracked *tracked = &t->tracked;
     const struct frame *f = &t->frame;
     struct ledger *l = &g->ledger;
+    l->kinds_are_old = f->is_brief;
     ledger_fold(l, &tracked->members, tracked->members_changed, f->last, g->parts);
     if (!t->replay && tracked->root.pids < 0) {
         /* No process can be looked at: what was reaped is known at the end, and nothing before. A
@@ -479,6 +480,13 @@ const struct frame *tick(struct toll_tracker *t, enum tick_kind kind)
     frame_begin(f);
     tick_stamp(t, kind);
     tracked->is_last = f->last;
+    /* All processes together, so that what is added up is of one moment. Phases count from the
+     * sample at their start. */
+    tracked->may_be_brief = kind == TICK_DUE && !tracked->is_probe && !t->replay &&
+                            f->mono_ns - t->worked_ns < walk_work_holds_ns(tracked) &&
+                            !t->marks.phases.count && !t->marks.looks_cost_ns;
+    if (!tracked->may_be_brief)
+        t->worked_ns = f->mono_ns;
     if (!t->replay && !tracked->is_probe) {
         schedule_note_gap(&t->schedule, f->mono_ns, f->interval_ns);
         if (f->last)
@@ -486,6 +494,8 @@ const struct frame *tick(struct toll_tracker *t, enum tick_kind kind)
     }
     if (tracked->whole)
         walk(tracked, f->mono_ns); /* first, so that CPU times are of the time that was stamped */
+    f->is_brief = tracked->may_be_brief && tracked->is_behind;
+    tracked->may_be_brief = false;
     machine_tick(t);
     if (tracked->whole) {
         network_tick(&t->network, tracked, f);

@@ -41,6 +41,7 @@ struct toll_tracker {
     struct frame frame;  /* being built, then complete for the summary */
     struct frame shown;  /* a copy for outputs, where it differs; borrows all from the frame */
     uint64_t rows_at_ns; /* when rows of single processes were published */
+    uint64_t worked_ns;  /* when stat and io of all processes that had run were read */
 
     struct summary summary;
     struct outputs outputs;

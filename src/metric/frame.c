@@ -92,7 +92,7 @@ void frame_begin(struct frame *f)
     arena_empty(&f->arena);
     f->processes = NULL;
     f->process_count = 0;
-    f->last = false;
+    f->last = f->is_brief = false;
 }
 
 void frame_done(struct frame *f)

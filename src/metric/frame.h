@@ -138,7 +138,8 @@ struct frame {
     uint64_t elapsed_ns;  /* since the start of the run */
     uint64_t interval_ns; /* since the frame before, really */
     bool last;
-    bool between;                   /* taken because of a mark, not by the schedule */
+    bool between;  /* taken because of a mark, not by the schedule */
+    bool is_brief; /* of processes that run, what costs OFTEN is that of an earlier sample */
     struct frame_row target[PARTS]; /* all targets together; row NULL: this part does not exist */
     const struct frame_target *targets; /* each of several, borrowed until the next tick */
     size_t target_count;                /* 0 when there is only one */
@@ -212,7 +213,8 @@ struct process {
     bool splits_io; /* keep its own I/O apart from what it reaped: one more file */
     struct tick_times baseline; /* of a process from before the run: no CPU time is below these */
     uint64_t first_seen_ns;
-    uint64_t looked_at_ns; /* when stat was read last */
+    uint64_t looked_at_ns; /* when it was looked at for all that a process that sleeps can change */
+    uint64_t worked_ns;    /* when stat and io were read last */
     uint64_t refreshed_ns; /* when all files were read last */
 };
 

@@ -204,6 +204,7 @@ enum space_kind entity_space(const struct entity *e)
 #define FOLD_WORD_RATE      "rate"
 #define FOLD_WORD_NONE      "none"
 #define COST_WORD_CHEAP     "cheap"
+#define COST_WORD_OFTEN     "often"
 #define COST_WORD_REFRESH   "refresh"
 #define COST_WORD_SLOW      "slow"
 
@@ -253,6 +254,15 @@ uint64_t metric_fold_mask(enum metric_fold fold)
     uint64_t mask = 0;
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
         if (metrics[id].fold == fold)
+            mask |= BIT(id);
+    return mask;
+}
+
+uint64_t metric_cost_mask(enum metric_cost cost)
+{
+    uint64_t mask = 0;
+    for (unsigned id = 0; id < PROCESS_METRICS; id++)
+        if (metrics[id].cost == cost)
             mask |= BIT(id);
     return mask;
 }

@@ -71,7 +71,7 @@ enum metric_fold {
     FOLD_RATE,
     FOLD_NONE,
 };
-enum metric_cost { COST_CHEAP, COST_REFRESH, COST_SLOW };
+enum metric_cost { COST_CHEAP, COST_OFTEN, COST_REFRESH, COST_SLOW };
 enum metric_show { SHOW_HEAD, SHOW_TABLE, SHOW_MORE, SHOW_NEVER };
 
 /* u or d: see enum metric_unit. */
@@ -95,6 +95,9 @@ const struct metric *metric_of(enum metric_id id);
 /* The process metrics of a fold, as bits. */
 uint64_t metric_fold_mask(enum metric_fold fold);
 
+/* The process metrics of a cost, as bits. */
+uint64_t metric_cost_mask(enum metric_cost cost);
+
 /* For each set bit of a mask, lowest first. */
 #define FOR_EACH_BIT(id, mask)                                                                     \
     for (uint64_t left_ = (mask), id; left_ && (id = (uint64_t)__builtin_ctzll(left_), true);      \
@@ -112,13 +115,13 @@ static inline bool metric_is_double(const struct metric *m)
     return m->unit >= UNIT_cores;
 }
 
-/* A counter of processes that is read about once a second, of each process at another moment: its
- * growth in a shorter time was not all used in that time. */
+/* A counter of processes that is not read for every sample, and about once a second of each process
+ * at another moment: its growth in a shorter time was not all used in that time. */
 #define METRIC_CATCHES_UP_NS NS_PER_SECOND
 static inline bool metric_catches_up(const struct metric *m)
 {
-    return m->kind == METRIC_COUNTER && m->cost == COST_REFRESH &&
-           (m->fold == FOLD_KEPT || m->fold == FOLD_WHOLE);
+    bool is_refreshed = m->cost == COST_REFRESH && (m->fold == FOLD_KEPT || m->fold == FOLD_WHOLE);
+    return m->kind == METRIC_COUNTER && (is_refreshed || m->cost == COST_OFTEN);
 }
 
 /* A high-water mark that the kernel keeps itself. When it was reached is not known, only when it

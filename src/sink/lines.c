@@ -295,7 +295,11 @@ static bool lines_take_number(const struct row *row, const struct lines_before *
                               uint64_t now_ns, unsigned i, double *ret)
 {
     const struct metric *m = metric_of(row->first + i);
-    const struct lines_row *before = metric_catches_up(m) ? &remembered->slow : &remembered->last;
+    /* What is read some times a second is new at a line as late as this. */
+    bool is_new = m->cost == COST_OFTEN &&
+                  now_ns - remembered->last.at_ns >= METRIC_CATCHES_UP_NS / 2;
+    const struct lines_row *before = metric_catches_up(m) && !is_new ? &remembered->slow
+                                                                     : &remembered->last;
     if (!(row->present >> i & 1))
         return false;
     if (m->kind != METRIC_COUNTER) {

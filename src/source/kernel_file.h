@@ -52,7 +52,15 @@ int number_file_read_word(const struct sysroot *root, const char *folder, const 
  * of /proc costs as much as reading it, so the processes that change keep theirs. At the limit, the
  * files of the process that changed least recently are closed, and opened again when needed. */
 
-enum kept_file { KEPT_STAT, KEPT_IO, KEPT_CHILDREN, KEPT_STATUS, KEPT_FILES };
+enum kept_file {
+    KEPT_STAT,
+    KEPT_STATM,
+    KEPT_IO,
+    KEPT_CHILDREN,
+    KEPT_STATUS,
+    KEPT_WAITS,
+    KEPT_FILES
+};
 
 /* The descriptors of one process, a link of the list from most to least recently changed. */
 struct kept_fds {

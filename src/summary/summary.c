@@ -306,12 +306,13 @@ void summary_done(struct summary *s)
     memset(s, 0, sizeof *s);
 }
 
+/* old: bits of what is of an earlier frame, and was put then. */
 static void put_row(const struct summary *s, struct series *series, const struct row *row,
-                    uint64_t elapsed_ns)
+                    uint64_t old, uint64_t elapsed_ns)
 {
     if (!row)
         return;
-    FOR_EACH_BIT(i, row_seen(row))
+    FOR_EACH_BIT(i, row_seen(row) & ~old)
     {
         enum metric_id id = row->first + (enum metric_id)i;
         const struct metric *m = metric_of(id);
@@ -351,11 +352,11 @@ static void put_parts_at_peak(struct target_summary *t, uint64_t elapsed_ns)
 }
 
 static void put_target(const struct summary *s, struct target_summary *t,
-                       const struct frame_row parts[PARTS], uint64_t elapsed_ns)
+                       const struct frame_row parts[PARTS], uint64_t old, uint64_t elapsed_ns)
 {
     for (unsigned part = 0; part < PARTS; part++) {
         const struct row *row = parts[part].row;
-        put_row(s, t->series[part], row, elapsed_ns);
+        put_row(s, t->series[part], row, old, elapsed_ns);
         note_bounds(&t->denied[part], row);
         if (row && (row_seen(row) >> process_memory_rss_bytes & 1))
             FOR_EACH_BIT(id, PROCESS_ROLLUP_BITS)
@@ -451,17 +452,18 @@ void summary_process(struct summary *s, const struct process *p, bool has_ended)
 
 void summary_frame(struct summary *s, const struct frame *f)
 {
-    put_target(s, &s->whole, f->target, f->elapsed_ns);
+    uint64_t old = f->is_brief ? metric_cost_mask(COST_OFTEN) : 0;
+    put_target(s, &s->whole, f->target, old, f->elapsed_ns);
     for (size_t i = 0; i < f->target_count && i < s->target_count; i++)
-        put_target(s, &s->targets[i], f->targets[i].parts, f->elapsed_ns);
+        put_target(s, &s->targets[i], f->targets[i].parts, old, f->elapsed_ns);
     for (size_t i = 0; i < f->machine_count; i++) {
         struct series *series = summary_series_of(s, f->machine[i]);
         if (series)
-            put_row(s, series, &f->machine[i]->row, f->elapsed_ns);
+            put_row(s, series, &f->machine[i]->row, 0, f->elapsed_ns);
         FOR_EACH_BIT(k, series ? f->machine[i]->unlimited : 0)
         series[k].is_unlimited = !series[k].observed_ns;
     }
-    put_row(s, s->self, f->self.row, f->elapsed_ns);
+    put_row(s, s->self, f->self.row, 0, f->elapsed_ns);
 }
 
 bool summary_note(struct summary *s, const char *sentence)

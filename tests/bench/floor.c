@@ -2,9 +2,10 @@
  * floor PID INTERVAL_MS SKIP TICKS: the system calls that sampling a tree needs, and nothing else.
  *
  * A tick waits for its timer and asks for the last pid of the machine and for its own CPU time; of
- * each process it reads the CPU clock. Of a process whose clock has moved it reads stat and io,
- * and, when the machine has new processes, the list of children; once a second also status,
- * schedstat and the number of open files. Of one that sleeps it reads stat once a second, because
+ * each process it reads the CPU clock. Of a process whose clock has moved it reads statm, and, when
+ * the machine has new processes, the list of children; four times a second (twice in a tree of more
+ * than 32, always of one with children) stat and io; once a second also status, schedstat and the
+ * number of open files. Of one that sleeps it reads stat once a second, because
  * the kernel can take its memory away. Nothing is parsed and nothing summed up; files stay open as
  * far as the limit of descriptors goes.
  *
@@ -21,15 +22,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum file { STAT, IO, CHILDREN, STATUS, SCHEDSTAT, OPEN_FILES, FILES };
+enum file { STAT, STATM, IO, CHILDREN, STATUS, SCHEDSTAT, OPEN_FILES, FILES };
 
-static const char *const names[FILES] = {"stat", "io", "children", "status", "schedstat", "fd"};
+static const char *const names[FILES] = {"stat",   "statm",     "io", "children",
+                                         "status", "schedstat", "fd"};
 
 struct process {
     pid_t pid;
     uint64_t clock_ns;
     uint64_t refreshed_ns;
     bool has_run;   /* since then */
+    bool is_behind; /* stat and io were not read since it ran */
+    bool has_children;
     int fds[FILES]; /* -1 = not kept */
 };
 
@@ -82,11 +86,12 @@ static void add_tree(pid_t pid)
     tree = realloc(tree, (count + 1) * sizeof *tree);
     if (!tree)
         exit(1);
-    tree[count++] = (struct process){.pid = pid, .fds = {-1, -1, -1, -1, -1, -1}};
+    tree[count++] = (struct process){.pid = pid, .fds = {-1, -1, -1, -1, -1, -1, -1}};
     int fd = open_file(pid, CHILDREN);
     ssize_t n = pread(fd, children, sizeof children - 1, 0);
     close(fd);
     children[n < 0 ? 0 : n] = '\0';
+    tree[count - 1].has_children = n > 0;
     char *end = children;
     for (long child; (child = strtol(end, &end, 10)) > 0;)
         add_tree((pid_t)child);
@@ -125,7 +130,11 @@ static bool machine_has_new(int loadavg)
 
 static void tick(int loadavg)
 {
+    static uint64_t worked_ns;
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    bool has_all = now_ns - worked_ns >= SECOND / 25 * (count > 32 ? 12 : 6);
+    if (has_all)
+        worked_ns = now_ns;
     bool find_children = machine_has_new(loadavg);
     for (unsigned i = 0; i < count; i++) {
         struct process *p = &tree[i];
@@ -134,12 +143,18 @@ static void tick(int loadavg)
         bool moved = p->clock_ns != before;
         bool refresh = now_ns - p->refreshed_ns >= SECOND;
         p->has_run |= moved;
+        p->is_behind |= moved;
+        bool is_full = p->is_behind && (has_all || p->has_children);
+        refresh &= is_full || !p->is_behind;
         if (refresh)
             p->refreshed_ns = now_ns;
-        if (moved || refresh)
-            read_file(p, STAT);
         if (moved)
+            read_file(p, STATM);
+        if (is_full || refresh)
+            read_file(p, STAT);
+        if (is_full)
             read_file(p, IO);
+        p->is_behind &= !is_full;
         if (moved && find_children)
             read_file(p, CHILDREN);
         if (!refresh || !p->has_run)

@@ -162,6 +162,8 @@ struct tracked {
     bool is_recorded;       /* a replay: files were copied one after the other */
     bool is_probe;          /* single looks, on request */
     bool is_last;           /* the last sample is being taken */
+    bool may_be_brief;      /* stat and io of processes that run need not be read in this walk */
+    bool is_behind;         /* in the last walk some were not read of a process that has run */
     uint64_t start_ns;
     double budget; /* share of one core */
 

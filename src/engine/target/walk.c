@@ -200,12 +200,39 @@ void departure_reaped(struct tracked *t, struct member *m, const struct toll_end
 #define REFRESH_STILL_NS (10 * NS_PER_SECOND)
 #define REFRESH_YOUNG_NS (20 * NS_PER_MS)
 
+/* stat and io of processes that run are read four times a second, twice when there are many; a
+ * little less, so that samples at 250 ms have all. */
+enum { FEW_MEMBERS = 32 };
+#define WORK_NS         (240 * NS_PER_MS)
+#define WORK_OF_MANY_NS (480 * NS_PER_MS)
+
+uint64_t walk_work_holds_ns(const struct tracked *t)
+{
+    return t->members.count > FEW_MEMBERS ? WORK_OF_MANY_NS : WORK_NS;
+}
+
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* What to read of a process, or -1 for nothing. */
-static int walk_depth(const struct process *p, const struct process_source *s, bool moved,
-                      uint64_t now_ns)
+/* Whether the CPU clock and statm are enough for now. Not of a process that may have reaped
+ * children, whose figures are missing until its stat is read; nor where stat decides whose memory
+ * or whose member it is. */
+static bool walk_can_be_brief(const struct tracked *t, const struct member *m, uint64_t now_ns)
 {
+    const struct process *p = &m->process;
+    uint64_t holds_ns = min_u64(walk_work_holds_ns(t),
+                                max_u64((now_ns - p->first_seen_ns) / 2, REFRESH_YOUNG_NS));
+    return t->may_be_brief && m->was_seen && !t->discovery.rule_bits && t->reader.has_clock &&
+           now_ns - p->worked_ns < holds_ns && !p->has_ended && !p->is_hidden && !p->of_kernel &&
+           p->entity.pid != t->reader.own.pid && !m->had_children &&
+           !inherited_u64(&p->inherited, process_faults_minor_count) &&
+           (!p->before_exec || (m->memory_is_asked && !m->memory_id));
+}
+
+/* What to read of a process, or -1 for nothing. */
+static int walk_depth(const struct tracked *t, const struct member *m,
+                      const struct process_source *s, bool moved, uint64_t now_ns)
+{
+    const struct process *p = &m->process;
     if (!p->state)
         return DEPTH_REFRESH;
     /* A look holds for half the age of a young process, so that a short job is not known by its
@@ -215,10 +242,15 @@ static int walk_depth(const struct process *p, const struct process_source *s, b
     uint64_t grown = REFRESH_NS - REFRESH_NS / 4 + spread;
     uint64_t holds_ns = min_u64(grown, max_u64((now_ns - p->first_seen_ns) / 2, REFRESH_YOUNG_NS));
     bool due = now_ns - p->looked_at_ns >= holds_ns;
+    /* A refresh waits for the next sample that has all. */
+    if (moved && walk_can_be_brief(t, m, now_ns))
+        return DEPTH_BRIEF;
     if ((due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
         return DEPTH_REFRESH;
+    if (moved || (s->is_behind && !t->may_be_brief))
+        return DEPTH_CHANGE;
     /* The clock of a process that has ended does not move when it is reaped: its stat shows it. */
-    return moved ? DEPTH_CHANGE : due || p->has_ended ? DEPTH_STILL : -1;
+    return due || p->has_ended ? DEPTH_STILL : -1;
 }
 
 /* Children of every thread; with many threads that is expensive, so it is spaced out by its cost.
@@ -275,21 +307,23 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
         m->stays_ended = t->members_changed = true;
     int moved = process_probe(&t->reader, source_of(m), p);
     int depth = t->is_probe && moved > 0 ? DEPTH_REFRESH
-                                         : walk_depth(p, source_of(m), moved > 0, now_ns);
+                                         : walk_depth(t, m, source_of(m), moved > 0, now_ns);
     source_of(m)->may_have_children |= moved > 0;
     /* Processes that sleep are read, too, on a budget: in a large tree that would be most of the
      * work, and samples would have to wait for it. */
     double still_allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget;
     bool may_read_still = t->is_recorded || t->is_probe || t->is_last ||
                           (double)d->still_ns < still_allowed_ns;
-    if (moved == 0 && (depth < 0 || !may_read_still)) {
+    bool has_worked = moved > 0 || (source_of(m)->is_behind && depth == DEPTH_CHANGE);
+    if (moved == 0 && (depth < 0 || (!may_read_still && !has_worked))) {
+        t->is_behind |= source_of(m)->is_behind;
         if (find_children && m->was_seen) /* it may have made some after the last walk's look */
             walk_ask_for_children(t, m, now_ns);
         return;
     }
     t->has_run |= moved != 0;
     t->members_changed = true;
-    int r = moved < 0 ? moved : walk_visit(t, m, depth, moved > 0);
+    int r = moved < 0 ? moved : walk_visit(t, m, depth, has_worked);
     if (r < 0 && moved >= 0 && process_hide(&t->reader, source_of(m), p)) {
         if (!d->hidden_noted)
             tracked_note(t,
@@ -327,7 +361,11 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
     m->seen_peak_bytes = max_u64(m->seen_peak_bytes, row_u64(&p->own, process_memory_rss_bytes));
     if (m->old_peak_bytes && row_u64(&p->own, process_memory_peak_bytes) <= m->old_peak_bytes)
         row_put_u64(&p->own, process_memory_peak_bytes, m->seen_peak_bytes);
-    if (depth != DEPTH_CHANGE)
+    if (source_of(m)->is_behind)
+        t->is_behind = true;
+    else if (depth >= DEPTH_BRIEF)
+        p->worked_ns = now_ns;
+    if (depth == DEPTH_STILL || depth == DEPTH_REFRESH)
         p->looked_at_ns = now_ns;
     if (depth == DEPTH_REFRESH)
         p->refreshed_ns = now_ns;
@@ -520,6 +558,7 @@ void walk(struct tracked *t, uint64_t now_ns)
 {
     struct discovery *d = &t->discovery;
     d->walked_ns = now_ns;
+    t->is_behind = false;
     /* In the unit of a process's start. That counts the sleep of the machine, now_ns does not. */
     uint64_t began_ticks = 0, live_ns = t->root.live ? clock_since_boot() : 0;
     if (!is_launched(t) && live_ns)

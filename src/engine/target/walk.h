@@ -8,6 +8,9 @@
 
 void walk(struct tracked *t, uint64_t now_ns);
 
+/* For how long stat and io of a process that runs need not be read again. */
+uint64_t walk_work_holds_ns(const struct tracked *t);
+
 /* A child of the tracker has ended and is about to be reaped: read it a last time. Returns the
  * member, NULL when it is none. */
 struct member *walk_last_look(struct tracked *t, pid_t pid, uint64_t now_ns);

@@ -263,9 +263,11 @@ static struct chart_series *chart_series_of(struct chart *c, const struct chart_
 
 /* Rates are drawn over windows of a tenth of a second at least, as the summary has them: the kernel
  * hands on CPU time of children in steps of ten milliseconds, which a shorter window would show as
- * bursts that never were. What is read about once a second has windows of a second. */
+ * bursts that never were. What is read four times or about once a second has longer ones. */
 static uint64_t chart_least_window_ns(const struct metric *m)
 {
+    if (m->cost == COST_OFTEN)
+        return METRIC_CATCHES_UP_NS / 2;
     return metric_catches_up(m) ? METRIC_CATCHES_UP_NS : 100 * NS_PER_MS;
 }
 

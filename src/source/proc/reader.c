@@ -96,7 +96,12 @@ int process_read_waits(struct process_reader *r, struct process_source *s, struc
 {
     (void)depth;
     struct thread_waits w = {.r = r, .pid = p->entity.pid, .result = -ESRCH};
-    if (s->threads <= 1) {
+    if (s->threads <= 1 && s->kept.fds[KEPT_STATM] >= 0) { /* a process that is busy */
+        struct schedstat st;
+        ssize_t n = process_read_kept(r, s, p->entity.pid, KEPT_WAITS, "schedstat", false);
+        w.result = n < 0 ? (int)n : parse_schedstat(scan_text(r->text, (size_t)n), &st);
+        w.wait_ns = w.result < 0 ? 0 : st.wait_ns;
+    } else if (s->threads <= 1) {
         process_add_thread_wait(&w, p->entity.pid);
     } else if (s->threads <= MANY_THREADS || !r->root->live) {
         process_each_thread(r, p->entity.pid, process_add_thread_wait, &w);
@@ -187,8 +192,8 @@ const struct process_file process_files[] = {
      M(cpu_seconds) | M(cpu_user_seconds) | M(cpu_system_seconds) | M(memory_rss_bytes) |
          M(memory_distinct_bytes) | M(memory_virtual_bytes) | M(faults_minor_count) |
          M(faults_major_count) | M(threads_count),
-     COST_CHEAP, true, process_read_stat},
-    {"io", PROCESS_IO_BITS, COST_CHEAP, true, process_read_io},
+     COST_OFTEN, true, process_read_stat},
+    {"io", PROCESS_IO_BITS, COST_OFTEN, true, process_read_io},
     {"status",
      M(memory_shared_bytes) | M(memory_swap_bytes) | M(memory_peak_bytes) |
          M(switches_voluntary_count) | M(switches_involuntary_count),
@@ -324,6 +329,33 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     process_put_rss(p, rss);
     row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
     /* The high-water mark is read less often. */
+    if (row_has(&p->own, process_memory_peak_bytes))
+        row_hold_u64(&p->own, process_memory_peak_bytes, rss);
+    return 0;
+}
+
+/* ---- statm ----------------------------------------------------------------------------------- */
+
+int process_read_statm(struct process_reader *r, struct process_source *s, struct process *p)
+{
+    if (s->kept.fds[KEPT_STATM] < 0) {
+        /* The descriptor is of whichever process has the pid by now: stat shows whether that is
+         * still the same one. */
+        ssize_t n = process_read_kept(r, s, p->entity.pid, KEPT_STATM, "statm", true);
+        return n < 0 ? (int)n : -EAGAIN;
+    }
+    ssize_t n = file_reread(s->kept.fds[KEPT_STATM], r->text, PROCESS_TEXT_BYTES);
+    if (n < 0)
+        return (int)n;
+    struct statm st;
+    int e = parse_statm(scan_text(r->text, (size_t)n), &st);
+    if (e < 0)
+        return e;
+    if (!st.virtual_pages) /* it ends, or its main thread has ended before the others */
+        return -ENODATA;
+    uint64_t rss = st.rss_pages * r->page_bytes;
+    process_put_rss(p, rss);
+    row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_pages * r->page_bytes);
     if (row_has(&p->own, process_memory_peak_bytes))
         row_hold_u64(&p->own, process_memory_peak_bytes, rss);
     return 0;

@@ -22,6 +22,11 @@
      PROCESS_BIT(io_written_bytes) | PROCESS_BIT(io_read_calls_count) |                            \
      PROCESS_BIT(io_write_calls_count))
 
+/* What the CPU clock and statm give. */
+#define PROCESS_BRIEF_BITS                                                                         \
+    (PROCESS_BIT(cpu_seconds) | PROCESS_BIT(memory_rss_bytes) |                                    \
+     PROCESS_BIT(memory_distinct_bytes) | PROCESS_BIT(memory_virtual_bytes))
+
 /* COMMANDS_MASKED hides what looks like a secret, see base/text/secrets.h. */
 enum command_reading { COMMANDS_NOT_READ, COMMANDS_MASKED, COMMANDS_AS_THEY_ARE };
 
@@ -49,6 +54,7 @@ struct process_source {
     struct kept_fds kept;
     uint64_t clock_ns;          /* CPU clock at the last probe */
     bool has_run;               /* since the last refresh */
+    bool is_behind;             /* it has run since stat and io were read */
     unsigned command_execs;     /* execs when its command line was read, plus 1; 0: it was not */
     uint64_t threads;           /* at the last reading */
     bool had_threads;           /* beside its main one, at some time */
@@ -97,7 +103,8 @@ int process_each_thread(struct process_reader *r, pid_t pid, void (*visit)(void 
 /* How much is read at a visit. */
 enum process_depth {
     DEPTH_STILL,   /* stat alone: it has not run, but its memory may have been taken away */
-    DEPTH_CHANGE,  /* what moves with every bit of work */
+    DEPTH_BRIEF,   /* statm alone: how much memory it has, beside its CPU clock */
+    DEPTH_CHANGE,  /* what moves with every bit of work: stat and io */
     DEPTH_REFRESH, /* everything but what is on the budget */
 };
 
@@ -120,6 +127,12 @@ void process_put_io(struct row *row, const struct pid_io *io);
 
 int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
                       enum process_depth depth);
+
+/* Puts the memory of a process through the kept descriptor of statm. The kernel adds up here what
+ * it counts for each CPU; stat has a rounded sum, which may lack some hundred pages. -EAGAIN: the
+ * descriptor was just opened, read stat; -ENODATA: the process has no memory. */
+int process_read_statm(struct process_reader *r, struct process_source *s, struct process *p);
+
 int process_read_io(struct process_reader *r, struct process_source *s, struct process *p,
                     enum process_depth depth);
 int process_read_status(struct process_reader *r, struct process_source *s, struct process *p,

@@ -145,6 +145,15 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
                   enum process_depth depth)
 {
     unsigned execs = p->execs;
+    if (depth == DEPTH_BRIEF) {
+        if (process_read_statm(r, s, p) == 0) {
+            row_put_u64(&p->own, process_cpu_seconds, s->clock_ns);
+            p->fresh = PROCESS_BRIEF_BITS;
+            s->is_behind = true;
+            return 0;
+        }
+        depth = DEPTH_CHANGE; /* it may have ended, or be another one by now */
+    }
     int e = process_read_stat(r, s, p, depth);
     if (e < 0)
         return e;
@@ -169,7 +178,10 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
     p->fresh = process_files[0].gives;
     if (depth == DEPTH_STILL)
         return 0;
-    enum metric_cost most_cost = depth == DEPTH_REFRESH ? COST_REFRESH : COST_CHEAP;
+    if (s->kept.fds[KEPT_STATM] >= 0 && !p->has_ended && !p->of_kernel)
+        process_read_statm(r, s, p);
+    s->is_behind = false;
+    enum metric_cost most_cost = depth == DEPTH_REFRESH ? COST_REFRESH : COST_OFTEN;
     for (const struct process_file *f = process_files + 1; f->name; f++) {
         bool there = f->of_zombies || !p->has_ended;
         /* Whether SIGCHLD is ignored decides what every total is worth. */

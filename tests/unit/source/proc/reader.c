@@ -151,12 +151,12 @@ static void test_process_reader_threads(void **state)
 static void test_process_files_stat_is_first(void **state)
 {
     assert_string_equal(process_files[0].name, "stat");
-    assert_int_equal(process_files[0].cost, COST_CHEAP);
+    assert_int_equal(process_files[0].cost, COST_OFTEN);
 }
 
 /* Every figure of a process that some fold uses comes from exactly one file, at the cost the table
- * of metrics says; those of GPUs from none. Memory with each page once is RSS of one process, and
- * dear of several alone. */
+ * of metrics says; those of GPUs from none. CPU time and memory have a cheaper source beside stat.
+ * Memory with each page once is RSS of one process, and expensive of several alone. */
 static void test_process_files_each_metric_has_one_file(void **state)
 {
     uint64_t given = 0;
@@ -165,8 +165,9 @@ static void test_process_files_each_metric_has_one_file(void **state)
         assert_true((given & f->gives) == 0);
         given |= f->gives;
         FOR_EACH_BIT(id, f->gives)
-        assert_int_equal(metric_of(id)->cost,
-                         id == process_memory_distinct_bytes ? COST_SLOW : f->cost);
+        assert_int_equal(metric_of(id)->cost, id == process_memory_distinct_bytes ? COST_SLOW
+                                              : PROCESS_BRIEF_BITS >> id & 1      ? COST_CHEAP
+                                                                                  : f->cost);
     }
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
         assert_int_equal(given >> id & 1,
@@ -240,13 +241,40 @@ static void test_process_visit_depths(void **state)
     begin(&f);
     assert_int_equal(process_probe(&f.p.reader, &f.source, &f.process), 1);
     assert_int_equal(visit(&f, DEPTH_CHANGE), 0);
-    assert_true(f.process.own.present == given_by(COST_CHEAP));
-    assert_true(f.process.fresh == given_by(COST_CHEAP));
+    assert_true(f.process.own.present == given_by(COST_OFTEN));
+    assert_true(f.process.fresh == given_by(COST_OFTEN));
     assert_int_equal(visit(&f, DEPTH_REFRESH), 0);
     assert_true(f.process.own.present == given_by(COST_REFRESH));
     assert_int_equal(process_visit_slow(&f.p.reader, &f.source, &f.process), 0);
     assert_true(f.process.own.present == given_by(COST_SLOW));
     assert_true(f.process.denied == 0);
+    end(&f);
+}
+
+/* A brief visit changes memory alone. Its descriptor is of the process that stat has shown, and
+ * what has no memory is looked at in stat. */
+static void test_process_visit_brief(void **state)
+{
+    struct fixture f;
+    begin(&f);
+    fd_cache_init(&f.p.reader.cache, 10);
+    assert_int_equal(visit(&f, DEPTH_CHANGE), 0);
+    uint64_t user = row_u64(&f.process.own, process_cpu_user_seconds);
+    proc_write(&f.p.tree, 7, "statm", "50 20 1 1 0 9 0\n");
+    assert_int_equal(visit(&f, DEPTH_BRIEF), 0);
+    assert_false(f.source.is_behind);
+    assert_true(f.process.fresh == given_by(COST_OFTEN));
+    proc_stat(&f.p.tree, &(struct proc_facts){.pid = 7, .parent = 1, .user = 90});
+    assert_int_equal(visit(&f, DEPTH_BRIEF), 0);
+    assert_true(f.source.is_behind);
+    assert_true(f.process.fresh == PROCESS_BRIEF_BITS);
+    assert_value(&f.process.own, process_memory_rss_bytes, 20 * 4096);
+    assert_value(&f.process.own, process_memory_virtual_bytes, 50 * 4096);
+    assert_value(&f.process.own, process_cpu_user_seconds, user);
+    proc_write(&f.p.tree, 7, "statm", "0 0 0 0 0 0 0\n");
+    assert_int_equal(visit(&f, DEPTH_BRIEF), 0);
+    assert_false(f.source.is_behind);
+    assert_true(row_u64(&f.process.own, process_cpu_user_seconds) > user);
     end(&f);
 }
 
@@ -383,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_process_files_each_metric_has_one_file),
         cmocka_unit_test(test_process_visit_being_reaped),
         cmocka_unit_test(test_process_visit_depths),
+        cmocka_unit_test(test_process_visit_brief),
         cmocka_unit_test(test_process_visit_nobody_pays_for_what_nobody_wants),
         cmocka_unit_test(test_process_visit_zombie),
         cmocka_unit_test(test_process_visit_gone),
