@@ -92,6 +92,7 @@ static void machine_tick(struct toll_tracker *t)
 
 /* ==== Slow reads ============================================================================== */
 
+#define SLOW_START_NS            (100 * NS_PER_MS)
 #define SLOW_SHORTEST_SPACING_NS (100 * NS_PER_MS)
 #define SLOW_USUAL_SPACING_NS    NS_PER_SECOND
 #define SLOW_SHORTEST_SLICE_NS   (5 * NS_PER_MS)
@@ -106,11 +107,41 @@ static bool slow_is_for_each_sample(const struct slow_reads *slow, const struct 
             t->options->memory == TOLL_MEMORY_AUTO);
 }
 
-/* The time that must pass for such a cost. Half the budget: these reads hold a lock that the job
- * needs. */
-static uint64_t slow_paid_by_ns(const struct tracked *t, uint64_t cost_ns)
+/* One budget for all that is measured: these reads have what samples leave of it. Never more than
+ * half, since they hold a lock that the job needs, nor less than an eighth, so that samples which
+ * were asked for at a short interval do not end them. What the start costs does not count. */
+static void slow_take_share(struct slow_reads *slow, const struct tracked *t, uint64_t now_ns,
+                            uint64_t own_cpu_ns)
 {
-    return (uint64_t)((double)cost_ns * 200 / t->options->budget_percent);
+    double budget = t->budget;
+    uint64_t age_ns = left_u64(now_ns, t->start_ns);
+    uint64_t samples_ns = left_u64(own_cpu_ns, slow->spent_ns);
+    if (age_ns < SLOW_START_NS || t->scripted) {
+        slow->start_cpu_ns = samples_ns;
+        slow->share = budget / 2;
+        return;
+    }
+    double used = (double)left_u64(samples_ns, slow->start_cpu_ns) / (double)age_ns;
+    double rest = budget - used;
+    slow->share = rest > budget / 2 ? budget / 2 : rest < budget / 8 ? budget / 8 : rest;
+}
+
+/* The time that must pass for such a cost. */
+static uint64_t slow_paid_by_ns(const struct slow_reads *slow, uint64_t cost_ns)
+{
+    return (uint64_t)((double)cost_ns / slow->share);
+}
+
+/* About what a round costs: what the last one did, for as many processes and as much memory as
+ * there are now; before the first one 15 µs for each and 5 ms per gigabyte. */
+static uint64_t slow_expected_ns(const struct slow_reads *slow, const struct tracked *t,
+                                 uint64_t rss)
+{
+    if (!slow->round_ns || !slow->round_members)
+        return t->members.count * 15 * NS_PER_US + rss / 200;
+    double members = (double)t->members.count / (double)slow->round_members;
+    double memory = slow->rss_bytes ? (double)rss / (double)slow->rss_bytes : 1;
+    return (uint64_t)((double)slow->round_ns * (members > memory ? members : memory));
 }
 
 /* All rounds of the run together keep to the budget, the one to come included; and after an
@@ -120,9 +151,8 @@ static bool slow_may_begin(const struct slow_reads *slow, const struct tracked *
     if (slow_is_for_each_sample(slow, t))
         return now_ns >= slow->next_ns;
     uint64_t rss = row_u64(&t->whole->parts[PART_COMBINED], process_memory_rss_bytes);
-    /* About what a round costs: 5 ms per gigabyte. */
-    uint64_t expected_ns = t->members.count * 15 * NS_PER_US + rss / 200;
-    if (now_ns - t->start_ns < slow_paid_by_ns(t, slow->spent_ns + expected_ns))
+    uint64_t expected_ns = slow_expected_ns(slow, t, rss);
+    if (now_ns - t->start_ns < slow_paid_by_ns(slow, slow->spent_ns + expected_ns))
         return false;
     if (!slow->pass || now_ns >= slow->next_ns)
         return true;
@@ -165,15 +195,16 @@ static bool slow_go_on(struct slow_reads *slow, struct tracked *t)
 /* True when all members have figures of now: a round was completed in this tick, or none has run
  * since the last one. */
 static bool slow_tick(struct slow_reads *slow, struct tracked *t, uint64_t now_ns,
-                      uint64_t (*own_cpu)(void))
+                      const struct self_cost *self)
 {
     slow->tick_cpu_ns = 0;
     if (slow->unavailable || t->options->memory == TOLL_MEMORY_RSS ||
         !(t->reader.wanted & PROCESS_ROLLUP_BITS))
         return false;
+    if (!slow->in_pass && slow->pass && !t->has_run)
+        return true; /* the figures of the last round hold, and weigh as time passes */
+    slow_take_share(slow, t, now_ns, left_u64(self->cpu_ns, self->beside_cpu_ns));
     if (!slow->in_pass) {
-        if (slow->pass && !t->has_run)
-            return true; /* the figures of the last round hold, and weigh as time passes */
         if (!slow_may_begin(slow, t, now_ns))
             return false;
         slow->in_pass = true;
@@ -181,10 +212,11 @@ static bool slow_tick(struct slow_reads *slow, struct tracked *t, uint64_t now_n
         t->has_run = false;
         slow->pass++;
         slow->cost_ns = 0;
+        slow->round_members = t->members.count;
     }
-    uint64_t cpu_before = t->scripted ? 0 : own_cpu();
+    uint64_t cpu_before = t->scripted ? 0 : self->cpu();
     bool complete = slow_go_on(slow, t);
-    slow->tick_cpu_ns = t->scripted ? 0 : own_cpu() - cpu_before;
+    slow->tick_cpu_ns = t->scripted ? 0 : self->cpu() - cpu_before;
     slow->cost_ns += slow->tick_cpu_ns;
     slow->spent_ns += slow->tick_cpu_ns;
     if (slow->unavailable) {
@@ -195,10 +227,11 @@ static bool slow_tick(struct slow_reads *slow, struct tracked *t, uint64_t now_n
     if (!complete)
         return false;
     slow->in_pass = false;
+    slow->round_ns = slow->cost_ns;
     slow->next_ns = now_ns;
     if (!slow_is_for_each_sample(slow, t)) { /* cheap rounds come often only while it is young */
         uint64_t usual = min_u64((now_ns - t->start_ns) / 8, SLOW_USUAL_SPACING_NS);
-        uint64_t affordable = slow_paid_by_ns(t, slow->cost_ns);
+        uint64_t affordable = slow_paid_by_ns(slow, slow->cost_ns);
         slow->next_ns += max_u64(max_u64(usual, affordable), SLOW_SHORTEST_SPACING_NS);
     }
     return true;
@@ -500,7 +533,7 @@ const struct frame *tick(struct toll_tracker *t, enum tick_kind kind)
     if (tracked->whole) {
         network_tick(&t->network, tracked, f);
         gpus_members(&t->gpus, tracked);
-        tick_fold(t, slow_tick(&t->slow, tracked, f->mono_ns, t->self.cpu));
+        tick_fold(t, slow_tick(&t->slow, tracked, f->mono_ns, &t->self));
         marks_look(&t->marks);
     }
     tick_add_processes(t);

@@ -36,12 +36,16 @@ void machine_close(struct machine *m);
 struct slow_reads {
     uint64_t pass; /* the round that is being made */
     bool in_pass;
-    uint64_t cost_ns;     /* of this round so far */
-    uint64_t began_ns;    /* when this round, or the last one, began */
-    uint64_t next_ns;     /* not before */
-    uint64_t tick_cpu_ns; /* CPU time in this tick */
-    uint64_t spent_ns;    /* CPU time in the whole run */
-    uint64_t rss_bytes;   /* of all in the last round */
+    uint64_t cost_ns;      /* of this round so far */
+    uint64_t began_ns;     /* when this round, or the last one, began */
+    uint64_t next_ns;      /* not before */
+    uint64_t tick_cpu_ns;  /* CPU time in this tick */
+    uint64_t spent_ns;     /* CPU time in the whole run */
+    uint64_t rss_bytes;    /* of all in the last round */
+    uint64_t round_ns;     /* CPU time of the last complete round; 0: there was none, or a replay */
+    size_t round_members;  /* when it began */
+    uint64_t start_cpu_ns; /* CPU time of the tracker until the run was 100 ms old */
+    double share;          /* of one core that these reads may use now */
     bool unavailable;
     bool is_in_rows; /* an output has them in every row: with a fixed interval, read for each */
 };
