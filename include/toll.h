@@ -173,6 +173,14 @@ enum toll_wait {
     TOLL_WAIT_ALL,  /* when its last descendant has ended */
 };
 
+/* Launch: whether the command gets a cgroup of its own, in which the kernel counts everything. */
+enum toll_own_cgroup {
+    TOLL_OWN_CGROUP_AUTO,   /* where one can be made and a command that reads the limits of its
+                               cgroup finds the same as without it: for CPU time alone */
+    TOLL_OWN_CGROUP_ALWAYS, /* in every hierarchy, for memory, I/O and tasks, too; or fail */
+    TOLL_OWN_CGROUP_NEVER,
+};
+
 struct toll_frame; /* one sample, see below */
 
 /* Zero is the default of every field. Pointers are borrowed until toll_tracker_new returns. */
@@ -240,6 +248,14 @@ struct toll_options {
     size_t
         frames_kept; /* frames that wait for the callback or for toll_tracker_next_frame; when
                         there are more, the oldest is dropped. 0: 64 with a callback, else none */
+
+    /* Launch: limits of the command, all of its processes together; 0 = none. They need a cgroup of
+     * its own, and the launch fails where none can be made. */
+    uint64_t memory_max_bytes;
+    double cpu_max_cores;
+    uint64_t pids_max; /* processes and threads */
+    enum toll_own_cgroup own_cgroup;
+    unsigned reserved; /* 0 */
 };
 
 /* ---- Outputs ------------------------------------------------------------------------------- */

@@ -473,6 +473,35 @@ void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,
     row_put_u64(combined, process_cpu_system_seconds, l->replaced_system_ns);
 }
 
+void ledger_raise_cpu(struct ledger *l, uint64_t cpu, uint64_t user, uint64_t system, bool last,
+                      struct row parts[PARTS])
+{
+    struct row *combined = &parts[PART_COMBINED], *main = &parts[PART_MAIN];
+    uint64_t known_user = row_u64(combined, process_cpu_user_seconds);
+    uint64_t known_system = row_u64(combined, process_cpu_system_seconds);
+    cpu = max_u64(cpu, row_u64(combined, process_cpu_seconds));
+    if (!user && !system) {
+        user = known_user;
+        system = known_system;
+    }
+    /* At the end no part may have more than the whole; before, neither kind falls. */
+    uint64_t share = ledger_user_share(cpu, user, system, last ? known_user : l->replaced_user_ns,
+                                       last ? known_system : l->replaced_system_ns);
+    if (!last) {
+        l->replaced_user_ns = share;
+        l->replaced_system_ns = cpu - share;
+    }
+    row_put_u64(combined, process_cpu_seconds, cpu);
+    row_put_u64(combined, process_cpu_user_seconds, share);
+    row_put_u64(combined, process_cpu_system_seconds, cpu - share);
+    FOR_EACH_BIT(id, l->own_only ? 0 : (kinds_of_cpu | BIT(process_cpu_seconds)) & main->present)
+    {
+        uint64_t rest = left_u64(row_u64(combined, id), row_u64(main, id));
+        row_put_u64(&parts[PART_DESCENDANTS], id,
+                    last ? rest : row_hold_u64(&l->held[PART_DESCENDANTS], id, rest));
+    }
+}
+
 void ledger_hold(const struct ledger *l, struct row parts[PARTS])
 {
     const struct row *held = &l->held[PART_DESCENDANTS];
@@ -482,6 +511,10 @@ void ledger_hold(const struct ledger *l, struct row parts[PARTS])
     row = &parts[PART_COMBINED];
     FOR_EACH_BIT(id, l->is_divided_again ? kinds_of_cpu & row_seen(row) : 0)
     row->values[id].u = max_u64(row->values[id].u, row_u64(&l->held[PART_COMBINED], id));
+    FOR_EACH_BIT(id, kinds_of_cpu & row_seen(row))
+    row->values[id].u = max_u64(row->values[id].u, id == process_cpu_user_seconds
+                                                       ? l->replaced_user_ns
+                                                       : l->replaced_system_ns);
 }
 
 void ledger_add_up(struct ledger *whole, const struct row *const targets[], size_t count,

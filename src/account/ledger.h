@@ -114,6 +114,12 @@ uint64_t ledger_user_share(uint64_t cpu, uint64_t user, uint64_t system, uint64_
 void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,
                     struct row *combined);
 
+/* The whole has at least the CPU time that the command's own cgroup counted, also of processes that
+ * were not waited for; the descendants have what the main process has not. user, system: how it is
+ * divided, 0 where that is not known. */
+void ledger_raise_cpu(struct ledger *l, uint64_t cpu, uint64_t user, uint64_t system, bool last,
+                      struct row parts[PARTS]);
+
 /* For samples, which go to places where a counter that falls has begun again from 0: after the last
  * fold, what fell is kept where it was. */
 void ledger_hold(const struct ledger *l, struct row parts[PARTS]);

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -64,6 +65,32 @@ static int option_set_budget(struct settings *s, const char *value, struct toll_
     if (!number || !scan_done(&text) || percent <= 0 || percent > 100)
         return err_set(e, -EINVAL, "a percentage above 0 and up to 100, such as 0.5");
     s->tracker.budget_percent = percent;
+    return 0;
+}
+
+static int option_set_memory_max(struct settings *s, const char *value, struct toll_error *e)
+{
+    if (scan_size(value, &s->tracker.memory_max_bytes) < 0 || !s->tracker.memory_max_bytes)
+        return err_set(e, -EINVAL, "a size such as 512M or 2G");
+    return 0;
+}
+
+static int option_set_cpu_max(struct settings *s, const char *value, struct toll_error *e)
+{
+    struct scan text = scan_string(value);
+    double cores;
+    if (!scan_decimal(&text, &cores) || !scan_done(&text) || cores < 0.01 || cores > 1e6)
+        return err_set(e, -EINVAL, "a number of cores, 0.01 or more, such as 1.5");
+    s->tracker.cpu_max_cores = cores;
+    return 0;
+}
+
+static int option_set_pids_max(struct settings *s, const char *value, struct toll_error *e)
+{
+    struct scan text = scan_string(value);
+    if (!scan_u64(&text, &s->tracker.pids_max) || !scan_done(&text) || !s->tracker.pids_max ||
+        s->tracker.pids_max > INT_MAX)
+        return err_set(e, -EINVAL, "a number of processes and threads, 1 or more");
     return 0;
 }
 
@@ -333,6 +360,10 @@ const struct option options[] = {
     {"watch-exits", 0, SWITCH(tracker.watch_exits), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
      "count processes exactly and detect children that are not waited for, with kernel records; "
      "slows down process creation"},
+    {"own-cgroup", 0, CHOICE("WHEN", "auto always never", tracker.own_cgroup), NULL, NULL, false,
+     FOR_RUN, GROUP_MEASURE, "auto",
+     "run the command in a cgroup of its own: auto where its view of limits stays the same (exact "
+     "CPU time), always for memory, I/O and tasks as well"},
     {"no-marks", 0, SWITCH(tracker.no_marks), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
      "do not listen for marks from the command, see 'toll help mark'"},
 
@@ -345,6 +376,12 @@ const struct option options[] = {
      "send SIGTERM to the command and its descendants after this time"},
     {"grace", 0, TIME("TIME", tracker.grace_ns), NULL, NULL, false, FOR_RUN, GROUP_RUN, "10s",
      "time from SIGTERM to SIGKILL after a --timeout"},
+    {"memory-max", 0, OWN("SIZE"), NULL, option_set_memory_max, false, FOR_RUN, GROUP_RUN, NULL,
+     "limit the memory of the command and its descendants together, such as 2G; needs a cgroup"},
+    {"cpu-max", 0, OWN("CORES"), NULL, option_set_cpu_max, false, FOR_RUN, GROUP_RUN, NULL,
+     "limit their CPU time to this number of cores, such as 1.5; needs a cgroup"},
+    {"pids-max", 0, OWN("N"), NULL, option_set_pids_max, false, FOR_RUN, GROUP_RUN, NULL,
+     "limit the number of their processes and threads; needs a cgroup"},
     {"for", 0, TIME("TIME", for_ns), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM, GROUP_RUN, NULL,
      "stop measuring after this time"},
     {"wait", 0, CHOICE("FOR", "main all", tracker.wait), NULL, NULL, false, FOR_RUN | FOR_ATTACH,

@@ -46,6 +46,7 @@ static void lifetime_wire(struct toll_tracker *t)
     t->tracked.reaper.list_threads_arg = t;
     t->cgroups.tracked = &t->tracked;
     t->cgroups.summary = &t->summary;
+    job_cgroup_init(&t->job);
     t->marks.tracked = &t->tracked;
     t->marks.outputs = &t->outputs;
     t->marks.frame = &t->frame;
@@ -107,6 +108,7 @@ void lifetime_close(struct toll_tracker *t)
     marks_done(&t->marks);
     machine_close(&t->machine);
     cgroups_close(&t->cgroups);
+    job_cgroup_close(&t->job);
     network_close(&t->network, &t->tracked);
     gpus_close(&t->gpus);
     exits_close(&t->exits);
@@ -572,7 +574,7 @@ int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_
     _Static_assert(sizeof(struct type) ==                                                          \
                        offsetof(struct type, last) + sizeof(((struct type *)0)->last),             \
                    "struct " #type " ends with padding, or " #last " is not its last field")
-HAS_NO_TAIL_PADDING(toll_options, frames_kept);
+HAS_NO_TAIL_PADDING(toll_options, reserved);
 HAS_NO_TAIL_PADDING(toll_output, reserved);
 HAS_NO_TAIL_PADDING(toll_sent, run);
 HAS_NO_TAIL_PADDING(toll_launch, exec_errno);

@@ -163,6 +163,7 @@ static void begin_undo(struct toll_tracker *t)
 {
     exits_close(&t->exits);
     cgroups_close(&t->cgroups);
+    job_cgroup_close(&t->job);
     gpus_stop(&t->gpus);
     membership_done(&t->tracked);
     membership_init(&t->tracked, t->owner_pid);
@@ -227,9 +228,18 @@ static void begin_live(struct toll_tracker *t)
     begin_common(t);
 }
 
-static void watch_child(void *arg, pid_t child)
+/* Before the child executes the command. */
+static int prepare_child(void *arg, pid_t child, bool born_inside, struct toll_error *e)
 {
-    exits_open(arg, child);
+    struct toll_tracker *t = arg;
+    int r = own_cgroup_join(&t->job.own, child, born_inside);
+    if (r < 0 && t->job.own.is_quiet)
+        job_cgroup_close(&t->job);
+    else if (r < 0)
+        return err_set(e, r, "cannot move the command to its own cgroup: %s", strerror(-r));
+    if (t->options.watch_exits && !t->options.no_children)
+        exits_open(&t->exits, child);
+    return 0;
 }
 
 /* Environment of the command: where its marks go, and what its outputs add. */
@@ -242,7 +252,12 @@ static int launch_informed(struct toll_tracker *t, char *const argv[], struct en
     char **environment = more->count ? environment_make(more) : NULL;
     gpus_hide_files(&t->gpus);
     bool watch = t->options.watch_exits && !t->options.no_children;
-    const struct launch_hook hook = {watch ? watch_child : NULL, &t->exits};
+    const struct launch_hook hook = {
+        .cgroup = t->job.own.dir,
+        .call = prepare_child,
+        .arg = t,
+        .is_needed = watch || own_cgroup_needs_join(&t->job.own),
+    };
     int r = launch(&t->tracked.launched, argv, environment, asked, &hook, e);
     free(environment);
     if (r < 0)
@@ -270,7 +285,13 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     struct environment more = {0};
     outputs_environment(&t->outputs, &t->run,
                         &more); /* which may take a moment, and helpers: neither is the job's */
-    cgroups_prepare(&t->cgroups);
+    r = job_cgroup_open(&t->job, &t->tracked, e);
+    if (r < 0) {
+        environment_done(&more);
+        begin_undo(t);
+        return r;
+    }
+    cgroups_prepare(&t->cgroups, &t->job.own);
     membership_note_strangers(&t->tracked);
     reap_begin(&t->tracked);
     t->tracked.start_ns = clock_mono(NULL);

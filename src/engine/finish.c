@@ -30,7 +30,7 @@ static struct evidence quality_gather(const struct tracked *t, const struct exit
         .peak_is_exact = t->reaper.peak_is_exact,
         .main_at_end = l->main_fresh,
         .of_cgroup = g->in.bits,
-        .cgroup_has_ticks = g->cgroup && cgroup_counts_ticks(g->cgroup),
+        .cgroup_has_ticks = g->cgroup ? cgroup_counts_ticks(g->cgroup) : g->in.has_ticks,
         .cgroup_is_gone = g->cgroup && g->ended,
         .of_network = network_quality(t, g),
     };
@@ -325,6 +325,7 @@ void finish(struct toll_tracker *t)
         if (m->targets && m->was_seen && !m->gone)
             summary_process(&t->summary, &m->process, false);
     }
+    job_cgroup_reconcile(&t->job, tracked);
     if (tracked->whole) {
         if (is_launched(tracked))
             list_survivors(tracked, &t->summary);
@@ -333,6 +334,7 @@ void finish(struct toll_tracker *t)
     }
     quality_judge_all(t, &t->summary);
     cgroups_use_limits(&t->cgroups, &t->summary); /* of figures that are known */
+    job_cgroup_finish(&t->job, tracked);
     outputs_send_events(&t->outputs, &tracked->events);
     t->settled = true;
 }

@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -163,20 +164,50 @@ static void wait_for_exec(struct message *m, pid_t child)
     }
 }
 
+/* A fork whose child is born in a cgroup of version 2 (Linux 5.7). A sandbox may refuse the call,
+ * as does a cgroup that may not take it. */
+static pid_t fork_into_cgroup(int cgroup)
+{
+#if defined(SYS_clone3) && defined(CLONE_INTO_CGROUP)
+    struct clone_args args = {
+        .flags = CLONE_INTO_CGROUP,
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)cgroup,
+    };
+    long pid = syscall(SYS_clone3, &args, sizeof args);
+    return pid < 0 ? -errno : (pid_t)pid;
+#else
+    (void)cgroup;
+    return -ENOSYS;
+#endif
+}
+
 /* Forks; the child is the command, or has left the reason in *m, when this returns. */
 static pid_t launch_start(char *const argv[], char *const environment[],
                           const struct toll_launch *options, const struct launch_hook *hook,
-                          struct message *m)
+                          struct message *m, struct toll_error *e)
 {
-    bool has_hook = hook && hook->call;
-    atomic_store(&m->gate, has_hook);
-    pid_t pid = fork();
+    bool is_called = hook->call && hook->is_needed;
+    atomic_store(&m->gate, is_called);
+    pid_t pid = hook->cgroup >= 0 ? fork_into_cgroup(hook->cgroup) : -ENOSYS;
+    bool born_inside = pid >= 0;
+    if (pid < 0) {
+        is_called = hook->call && (hook->is_needed || hook->cgroup >= 0);
+        atomic_store(&m->gate, is_called);
+        pid = fork();
+    }
     if (pid == 0)
         launch_become(argv, environment, options, m);
     if (pid < 0)
-        return -errno;
-    if (has_hook) {
-        hook->call(hook->arg, pid);
+        return err_set(e, -errno, "cannot start a process: %s", strerror(errno));
+    if (is_called) {
+        int r = hook->call(hook->arg, pid, born_inside, e);
+        if (r < 0) { /* it is a copy of this program still */
+            kill(pid, SIGKILL);
+            while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+            return r;
+        }
         atomic_store(&m->gate, 0);
         syscall(SYS_futex, &m->gate, FUTEX_WAKE, 1, NULL, NULL, 0);
     }
@@ -201,11 +232,11 @@ int launch(struct launched *ret, char *const argv[], char *const environment[],
                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return err_set(e, -errno, "cannot start a process: %s", strerror(errno));
-    pid_t pid = launch_start(argv, environment ? environment : environ, options, hook, shared);
+    pid_t pid = launch_start(argv, environment ? environment : environ, options, hook, shared, e);
     int exec_errno = shared->exec_errno;
     munmap(shared, sizeof *shared);
     if (pid < 0)
-        return err_set(e, pid, "cannot start a process: %s", strerror(-pid));
+        return pid;
     if (exec_errno) {
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             ;

@@ -9,14 +9,19 @@ struct launched {
     int pidfd; /* -1 before Linux 5.3 */
 };
 
-/* Called with the child before it executes the command, which waits for that. */
+/* Where the child is born, and what is done before it executes the command. */
 struct launch_hook {
-    void (*call)(void *arg, pid_t child); /* NULL: none */
+    int cgroup; /* directory of a cgroup of version 2 that it is born in; -1: that of the caller */
+    /* Called with the child, which waits for that. NULL: none. is_needed false: it is called only
+     * where the child could not be born in the cgroup. 0, or -errno with a sentence: the command is
+     * not started. */
+    int (*call)(void *arg, pid_t child, bool born_inside, struct toll_error *e);
     void *arg;
+    bool is_needed;
 };
 
-/* Makes the caller a subreaper, forks and executes. environment NULL: that of this program. hook
- * NULL: none. On failure nothing is left behind. */
+/* Makes the caller a subreaper, forks and executes. environment NULL: that of this program. On
+ * failure nothing is left behind. */
 int launch(struct launched *ret, char *const argv[], char *const environment[],
            struct toll_launch *options, const struct launch_hook *hook, struct toll_error *e);
 

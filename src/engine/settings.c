@@ -211,6 +211,9 @@ static int check_choices(const struct toll_options *o, struct toll_error *e)
                        (int)o->processes);
     if ((unsigned)o->wait > TOLL_WAIT_ALL)
         return err_set(e, -EINVAL, "invalid wait %d (expected one of TOLL_WAIT_…)", (int)o->wait);
+    if ((unsigned)o->own_cgroup > TOLL_OWN_CGROUP_NEVER)
+        return err_set(e, -EINVAL, "invalid own_cgroup %d (expected one of TOLL_OWN_CGROUP_…)",
+                       (int)o->own_cgroup);
     return 0;
 }
 
@@ -230,6 +233,11 @@ int settings_check(struct toll_options *ret, const struct toll_options *asked, s
         o.budget_percent = 1;
     if (!(o.budget_percent > 0 && o.budget_percent <= 100))
         return err_set(e, -EINVAL, "invalid budget (expected more than 0 and at most 100 percent)");
+    if (!(o.cpu_max_cores >= 0 && (o.cpu_max_cores == 0 || o.cpu_max_cores >= 0.01)))
+        return err_set(e, -EINVAL, "invalid cpu_max_cores (expected at least 0.01)");
+    if (o.own_cgroup == TOLL_OWN_CGROUP_NEVER &&
+        (o.memory_max_bytes || o.cpu_max_cores > 0 || o.pids_max))
+        return err_set(e, -EINVAL, "limits of the command need a cgroup of its own");
     r = check_labels(o.labels, e);
     if (r == 0)
         *ret = o;

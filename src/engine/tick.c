@@ -75,6 +75,7 @@ static void machine_tick(struct toll_tracker *t)
         c->collect(m->states[i], &m->context, &m->list);
     }
     cgroups_tick(&t->cgroups, &t->frame, &m->list);
+    job_cgroup_tick(&t->job, &t->tracked, &t->frame);
     gpus_tick(&t->gpus, &t->tracked, &t->frame, &t->run, &m->list, &m->system.read);
     for (size_t i = 0; i < m->list.count; i++) {
         struct instance *instance = m->list.items[i];
@@ -326,6 +327,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
         g->parts[PART_MAIN].present = g->parts[PART_DESCENDANTS].present = 0;
     }
     fold_combined(t, g);
+    job_cgroup_count(&t->job, g, f->last);
     gpus_put(&t->gpus, tracked, f, g);
     for (unsigned part = 0; part < PARTS; part++) {
         struct row *row = &g->parts[part];

@@ -10,6 +10,7 @@
 #include "engine/target/cgroups.h"
 #include "engine/target/exits.h"
 #include "engine/target/gpus.h"
+#include "engine/target/job_cgroup.h"
 #include "engine/target/network.h"
 #include "engine/target/tracked.h"
 #include "engine/tick.h"
@@ -30,6 +31,7 @@ struct toll_tracker {
     struct slow_reads slow;
     struct machine machine;
     struct cgroups cgroups;
+    struct job_cgroup job;
     struct gpus gpus;
     struct network network;
     struct marks marks;

@@ -96,13 +96,25 @@ static void cgroups_read_limits(struct cgroups *s, struct target *g, pid_t pid, 
     limits_read(limits, &s->tracked->root, pid, g->cgroup ? g->cgroup : c);
 }
 
-/* A hash of what the kernel says of the cgroups of a process; 0 when it says nothing. */
-static uint64_t cgroups_of(struct process_reader *r, pid_t pid)
+/* A hash of what the kernel says of the cgroups of a process; 0 when it says nothing. A cgroup that
+ * was made for the command only to count counts as the one that it was made in. */
+static uint64_t cgroups_of(const struct cgroups *s, pid_t pid)
 {
-    ssize_t n = process_read_once(r, pid, "cgroup");
+    struct process_reader *r = &s->tracked->reader;
+    ssize_t n = process_read_once(r, pid, "cgroup"), left_out = n;
+    bool is_quiet = s->job && own_cgroup_exists(s->job) && s->job->is_quiet;
+    const char *path = is_quiet ? s->job->directories[0].path : "";
+    size_t length = strlen(path);
     uint64_t hash = 14695981039346656037U; /* FNV-1a */
+    /* "0::/job/toll-123" is the last line, and has no more than that if it was not moved. */
+    if (is_quiet && n > (ssize_t)length && r->text[n - 1] == '\n' &&
+        memcmp(r->text + n - 1 - length, path, length) == 0) {
+        const char *slash = strrchr(path, '/');
+        left_out = n - 1 - (ssize_t)length + (slash == path ? 1 : slash - path);
+    }
     for (ssize_t i = 0; i < n; i++)
-        hash = (hash ^ (unsigned char)r->text[i]) * 1099511628211U;
+        if (i < left_out || i == n - 1)
+            hash = (hash ^ (unsigned char)r->text[i]) * 1099511628211U;
     return n > 0 ? hash : 0;
 }
 
@@ -117,7 +129,7 @@ static void cgroups_follow(struct cgroups *s)
         pid_t pid = g->ended ? 0 : cgroups_representative(t, g);
         if (!pid)
             continue;
-        uint64_t now = cgroups_of(&t->reader, pid);
+        uint64_t now = cgroups_of(s, pid);
         /* Of a process in its last moments version 1 says that it is in the root. */
         if (!now || now == g->in.hash || process_is_leaving(&t->reader, pid)) {
             limits_read_resources(&target_summary_of(s->summary, t, g)->limits, &t->root, pid);
@@ -131,9 +143,19 @@ static void cgroups_follow(struct cgroups *s)
 
 /* The files of a cgroup stay open, some thirty. Where descriptors are scarce the command needs them
  * more: then they are opened when it runs and our limit is raised. */
-void cgroups_prepare(struct cgroups *s)
+void cgroups_prepare(struct cgroups *s, const struct own_cgroup *job)
 {
     enum { ENOUGH_FILES = 128 };
+    struct cgroup *c;
+    s->job = job;
+    if (own_cgroup_exists(job) && !job->is_quiet &&
+        cgroup_open_places(&c, &s->tracked->root, &job->places) == 0) {
+        if (cgroups_add(s, c, false) == 0)
+            s->own = c;
+        else
+            cgroup_close(c);
+        return;
+    }
     if (file_limit_is_below(ENOUGH_FILES))
         return;
     sysroot_open_rest(&s->tracked->root);
@@ -149,7 +171,7 @@ void cgroups_open(struct cgroups *s)
     /* A command may have ended already: then it was where we are. */
     if (is_launched(t)) {
         struct target_cgroup *in = &t->whole->in;
-        in->hash = t->is_recorded ? 0 : cgroups_of(&t->reader, t->discovery.tracker_pid);
+        in->hash = t->is_recorded ? 0 : cgroups_of(s, t->discovery.tracker_pid);
         in->inside = s->own ? s->own : cgroup_around(s, 0);
         cgroups_read_limits(s, t->whole, t->launched.pid, in->inside);
     }

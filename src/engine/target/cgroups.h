@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/target/tracked.h"
+#include "source/cgroup/own.h"
 
 /* A cgroup that a target is in, or is. */
 struct around {
@@ -15,19 +16,20 @@ struct around {
 };
 
 struct cgroups {
-    struct tracked *tracked; /* borrowed */
-    struct summary *summary; /* borrowed: the limits of the targets are kept there */
-    struct cgroup *own;      /* borrowed from those below: the one we are in; NULL: not asked for */
-    struct around *around;   /* owned; each cgroup once */
+    struct tracked *tracked;      /* borrowed */
+    struct summary *summary;      /* borrowed: the limits of the targets are kept there */
+    const struct own_cgroup *job; /* borrowed: made for the command; NULL: none */
+    struct cgroup *own;    /* borrowed from those below: that of the command; NULL: not asked for */
+    struct around *around; /* owned; each cgroup once */
     size_t count;
     size_t collected;   /* how many there were when they were last read */
     uint64_t next_ns;   /* when to read them again */
     uint64_t follow_ns; /* when to ask again which cgroups the targets are in */
 };
 
-/* Before a command is started, which will be in our own cgroup: what it does in its first moments
- * counts. */
-void cgroups_prepare(struct cgroups *s);
+/* Before a command is started, which will be in our own cgroup or in one that was made for it: what
+ * it does in its first moments counts. */
+void cgroups_prepare(struct cgroups *s, const struct own_cgroup *job);
 
 void cgroups_open(struct cgroups *s);
 void cgroups_close(struct cgroups *s);

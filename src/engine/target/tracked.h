@@ -45,6 +45,7 @@ struct target_cgroup {
     uint64_t hash;                   /* of the text of /proc/PID/cgroup as last read */
     const struct instance *instance; /* a target that is a cgroup: its figures; NULL: none yet */
     uint64_t bits;                   /* metrics of the whole that the cgroup has answered for */
+    bool has_ticks; /* user and system time only divide its CPU time, of a command's own cgroup */
 };
 
 struct target {
@@ -104,27 +105,27 @@ struct discovery {
     uint64_t last_pid;             /* handed out by the kernel when last asked */
     uint64_t recent_pid;           /* handed out at recent_ns; 0: not known */
     uint64_t recent_ns;
-    uint64_t older_pid;            /* handed out a while before; 0: not known */
-    uint32_t reviews;              /* of processes that belong to no target */
-    uint64_t scan_after_ns;        /* when to list all processes of the machine again */
-    struct map outsiders;          /* pids seen in a scan that do not belong to a target */
-    struct map judged_before;      /* the same of the scan before this one */
-    struct map strangers;          /* children of this process that are not the job's */
-    uint64_t all_after_ns;         /* when to ask every process again */
-    const struct member *parent;   /* its children are being met; NULL: the tracker's */
-    uint64_t tree_bits;            /* targets that children of members belong to */
-    uint64_t rule_bits;            /* targets that a process belongs to by a rule */
-    bool by_scan;                  /* some target needs a look at every process of the machine */
-    bool overlap;                  /* some process belonged to two targets at once */
-    bool by_match;                 /* some target goes by the command line */
-    uint64_t start_ticks;          /* when tracking began, in the unit of a process's start */
-    uint64_t walked_ticks;         /* start of the last walk, in the same unit */
-    uint64_t walked_ns;            /* start of the last walk, by the clock of samples */
-    uint64_t bookings;             /* how often members that left were booked */
-    uint64_t first_booking;        /* the first booking after baselines were read again; or 0 */
-    bool attaching;                /* the first walk: what is there was there before */
-    bool somebody_waits;           /* a process is to be asked for its children later */
-    bool with_tracker;             /* the process that measures may belong to a target */
+    uint64_t older_pid;          /* handed out a while before; 0: not known */
+    uint32_t reviews;            /* of processes that belong to no target */
+    uint64_t scan_after_ns;      /* when to list all processes of the machine again */
+    struct map outsiders;        /* pids seen in a scan that do not belong to a target */
+    struct map judged_before;    /* the same of the scan before this one */
+    struct map strangers;        /* children of this process that are not the job's */
+    uint64_t all_after_ns;       /* when to ask every process again */
+    const struct member *parent; /* its children are being met; NULL: the tracker's */
+    uint64_t tree_bits;          /* targets that children of members belong to */
+    uint64_t rule_bits;          /* targets that a process belongs to by a rule */
+    bool by_scan;                /* some target needs a look at every process of the machine */
+    bool overlap;                /* some process belonged to two targets at once */
+    bool by_match;               /* some target goes by the command line */
+    uint64_t start_ticks;        /* when tracking began, in the unit of a process's start */
+    uint64_t walked_ticks;       /* start of the last walk, in the same unit */
+    uint64_t walked_ns;          /* start of the last walk, by the clock of samples */
+    uint64_t bookings;           /* how often members that left were booked */
+    uint64_t first_booking;      /* the first booking after baselines were read again; or 0 */
+    bool attaching;              /* the first walk: what is there was there before */
+    bool somebody_waits;         /* a process is to be asked for its children later */
+    bool with_tracker;           /* the process that measures may belong to a target */
     uint64_t apart_ns; /* CPU time since the last sample of reads that do not come again with every
                         * sample, such as the first of a process */
     uint64_t still_ns; /* CPU time in the whole run of reading processes that sleep */

@@ -386,6 +386,25 @@ int cgroup_open_of(struct cgroup **ret, const struct sysroot *root, pid_t pid)
     return r < 0 ? r : cgroup_new(ret, root, &places);
 }
 
+int cgroup_open_places(struct cgroup **ret, const struct sysroot *root,
+                       const struct cgroup_places *places)
+{
+    struct cgroup_places copy = *places;
+    bool is_whole = true;
+    for (unsigned i = 0; i < CGROUP_CONTROLLERS; i++) {
+        struct cgroup_place *p = &copy.at[i];
+        if (!p->directory)
+            continue;
+        p->directory = strdup(p->directory);
+        p->path = strdup(p->path);
+        is_whole &= p->directory && p->path;
+    }
+    if (is_whole)
+        return cgroup_new(ret, root, &copy);
+    cgroup_places_done(&copy);
+    return -ENOMEM;
+}
+
 int cgroup_open_path(struct cgroup **ret, const struct sysroot *root, const char *path,
                      struct toll_error *e)
 {

@@ -68,6 +68,10 @@ struct cgroup;
  * 0; -ENOENT when none is mounted; -ESRCH; -ENOMEM. */
 int cgroup_open_of(struct cgroup **ret, const struct sysroot *root, pid_t pid);
 
+/* The cgroup at places that are known; they are copied. 0 or -ENOMEM. */
+int cgroup_open_places(struct cgroup **ret, const struct sysroot *root,
+                       const struct cgroup_places *places);
+
 /* The cgroup that a user named: a directory of some hierarchy (/sys/fs/cgroup/memory/job,
  * /sys/fs/cgroup/job.slice) or a path within them (/job). 0, or -errno and a sentence. */
 int cgroup_open_path(struct cgroup **ret, const struct sysroot *root, const char *path,
