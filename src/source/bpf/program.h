@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ * Small programs for the kernel, written as instructions and loaded through bpf(2): no compiler, no
+ * library, no file. A program is a sequence of the calls below, in the order in which it runs;
+ * jumps go forward to labels. Registers are numbered as in the kernel: 0 is a result, 1 to 5 are
+ * arguments that a call destroys, 6 to 9 are kept, 10 is the end of the stack. */
+#pragma once
+
+#include "base/util.h"
+
+#include <linux/bpf.h>
+
+enum { BPF_CODE_AT_MOST = 256, BPF_LABELS_AT_MOST = 32, BPF_STACK = BPF_REG_10 };
+
+struct bpf_code {
+    struct bpf_insn at[BPF_CODE_AT_MOST];
+    unsigned count;
+    bool failed;                               /* too long, or a jump that leads nowhere */
+    unsigned char jumps_to[BPF_CODE_AT_MOST];  /* the label, from 1; 0: not a jump */
+    unsigned short label_at[BPF_LABELS_AT_MOST]; /* from 1; 0: not placed yet */
+};
+
+/* size: BPF_B, BPF_H, BPF_W or BPF_DW. operation: BPF_ADD, BPF_AND…; condition: BPF_JEQ… */
+void code_load(struct bpf_code *c, unsigned size, unsigned to, unsigned from, int offset);
+void code_store(struct bpf_code *c, unsigned size, unsigned to, int offset, unsigned from);
+void code_store_number(struct bpf_code *c, unsigned size, unsigned to, int offset, int number);
+void code_set(struct bpf_code *c, unsigned to, unsigned from);
+void code_set_number(struct bpf_code *c, unsigned to, int number);
+void code_compute(struct bpf_code *c, unsigned operation, unsigned to, unsigned from);
+void code_compute_number(struct bpf_code *c, unsigned operation, unsigned to, int number);
+void code_jump(struct bpf_code *c, unsigned label);
+void code_jump_if(struct bpf_code *c, unsigned condition, unsigned a, unsigned b, unsigned label);
+void code_jump_if_number(struct bpf_code *c, unsigned condition, unsigned a, int number,
+                         unsigned label);
+void code_label(struct bpf_code *c, unsigned label);
+void code_call(struct bpf_code *c, int helper);
+void code_exit(struct bpf_code *c);
+
+/* A 64-bit number. */
+void code_set_long(struct bpf_code *c, unsigned to, uint64_t number);
+
+/* The address of a map, for helpers, and of a byte in the one value of an array. */
+void code_set_map(struct bpf_code *c, unsigned to, int map);
+void code_set_map_value(struct bpf_code *c, unsigned to, int map, unsigned offset);
+
+/* Adds a register to a 64-bit number in memory, whatever other CPUs do to it meanwhile. */
+void code_add_to_memory(struct bpf_code *c, unsigned at, int offset, unsigned from);
+
+/* ---- bpf(2) ---------------------------------------------------------------------------------- */
+
+/* An array of one value, which can be mapped. The descriptor, or -errno. */
+int bpf_array_make(size_t value_bytes);
+
+/* What loading needs beside the instructions. */
+struct bpf_program_kind {
+    enum bpf_prog_type type;
+    enum bpf_attach_type attach_type;
+    uint32_t attach_btf_id; /* 0: none */
+    const char *licence;
+    const char *name; /* at most 15 characters, as lists of programs show it */
+};
+
+/* Jumps are resolved, the program is loaded. The descriptor, or -errno. */
+int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind);
+
+/* The program runs from now on, until the descriptor of the link is closed, also by the death of
+ * this process. target: a directory of a cgroup, or 0. The descriptor, or -errno. */
+int bpf_link_make(int program, int target, enum bpf_attach_type attach_type);
