@@ -67,6 +67,9 @@ size_t quality_sources(struct figure_source sources[QUALITY_SOURCES_AT_MOST], en
         sources[n++] = (struct figure_source){e->of_network.source, row,
                                               M(network_received_bytes) | M(network_sent_bytes),
                                               e->of_network.quality, 0};
+    if (part == PART_COMBINED && e->of_packets.quality != QUALITY_UNKNOWN)
+        sources[n++] = (struct figure_source){e->of_packets.source, row, PROCESS_PACKET_BITS,
+                                              e->of_packets.quality, 0};
     if (one_process)
         sources[n++] = (struct figure_source){"at exit", row, e->main_at_end, QUALITY_EXACT, 0};
     if (!one_process && e->all_reaped) {

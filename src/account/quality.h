@@ -31,9 +31,10 @@ struct evidence {
     bool cgroup_is_gone;    /* it has counted up to some moment before it was removed */
     bool cgroup_has_ticks;  /* it counts user and system time in ticks */
     struct provenance of_network; /* of its network bytes */
+    struct provenance of_packets; /* of what is known of its packets */
 };
 
-enum { QUALITY_SOURCES_AT_MOST = 9 };
+enum { QUALITY_SOURCES_AT_MOST = 10 };
 
 /* The sources of a part, best first; returns how many. row: the part's last figures. */
 size_t quality_sources(struct figure_source sources[QUALITY_SOURCES_AT_MOST], enum part part,

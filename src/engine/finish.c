@@ -33,6 +33,7 @@ static struct evidence quality_gather(const struct tracked *t, const struct exit
         .cgroup_has_ticks = g->cgroup ? cgroup_counts_ticks(g->cgroup) : g->in.has_ticks,
         .cgroup_is_gone = g->cgroup && g->ended,
         .of_network = network_quality(t, g),
+        .of_packets = network_packets_quality(t, g),
     };
     /* Counters come to light when the process is reaped; a gauge was without it, and so is what no
      * kernel hands on. */
@@ -101,10 +102,11 @@ static void quality_judge_target(const struct toll_tracker *t, const struct targ
     struct evidence e = quality_gather(&t->tracked, &t->exits, g, s);
     for (unsigned part = 0; part < PARTS; part++) {
         struct row row = known_figures(g, s, part);
-        if (e.of_network.quality == QUALITY_UNKNOWN) { /* also when they were thought to be known */
-            row_unknown(&row, process_network_received_bytes);
-            row_unknown(&row, process_network_sent_bytes);
-        }
+        /* Also when they were thought to be known. */
+        if (e.of_network.quality == QUALITY_UNKNOWN)
+            row.present &= ~(PROCESS_NETWORK_BITS & ~PROCESS_PACKET_BITS);
+        if (e.of_packets.quality == QUALITY_UNKNOWN)
+            row.present &= ~PROCESS_PACKET_BITS;
         struct figure_source sources[QUALITY_SOURCES_AT_MOST];
         size_t count = quality_sources(sources, part, g->ledger.own_only, &row, &e);
         for (unsigned id = 0; id < PROCESS_METRICS; id++) {

@@ -282,10 +282,10 @@ static int settings_copy_settings(struct toll_tracker *t, const struct toll_opti
     return 0;
 }
 
-/* Network bytes of a target are dear: they are read when they are asked for, also by name. */
+/* Network bytes of a target are read only when they are asked for, also by name. */
 static void settle_network(struct toll_tracker *t)
 {
-    uint64_t bits = BIT(process_network_received_bytes) | BIT(process_network_sent_bytes);
+    uint64_t bits = PROCESS_NETWORK_BITS;
     struct selection *s = &t->selection;
     if (s->by_name && ((s->parts[PART_COMBINED] | s->of[ENTITY_PROCESS]) & bits))
         t->options.network = true;

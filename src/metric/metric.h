@@ -38,6 +38,15 @@ enum {
      BIT(process_gpu_seconds) | BIT(process_gpus_count))
 
 /* What walking the page tables of a process gives, and nothing else. */
+/* Packets of a target's cgroup, and all that is known of a target's network. */
+#define PROCESS_PACKET_BITS                                                                        \
+    (BIT(process_network_received_tcp_bytes) | BIT(process_network_sent_tcp_bytes) |               \
+     BIT(process_network_received_udp_bytes) | BIT(process_network_sent_udp_bytes) |               \
+     BIT(process_network_received_wire_bytes) | BIT(process_network_sent_wire_bytes) |             \
+     BIT(process_network_packets_received_count) | BIT(process_network_packets_sent_count))
+#define PROCESS_NETWORK_BITS                                                                       \
+    (PROCESS_PACKET_BITS | BIT(process_network_received_bytes) | BIT(process_network_sent_bytes))
+
 #define PROCESS_ROLLUP_BITS                                                                        \
     (BIT(process_memory_pss_bytes) | BIT(process_memory_uss_bytes) |                               \
      BIT(process_memory_distinct_shared_bytes))

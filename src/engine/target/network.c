@@ -3,6 +3,10 @@
 
 #include "source/net/interfaces.h"
 #include "source/net/sockets.h"
+#include "source/net/unsent.h"
+
+#include <sys/stat.h>
+#include <time.h>
 
 /* A list of all sockets takes a third of a millisecond and more. A connection that comes and goes
  * between two of them is missed: a young target is looked at more often. */
@@ -13,9 +17,89 @@
 #define MEMBERS_NS (950 * NS_PER_MS)
 #define OTHERS_NS  (9500 * NS_PER_MS)
 
+/* After the end of a job its connections may still send what they have: so long it is waited. */
+#define UNSENT_STEP_NS  (2 * NS_PER_MS)
+#define UNSENT_TRIES    25
+
+/* ---- A cgroup of its own --------------------------------------------------------------------- */
+
+void network_prepare(struct tracked *t, int cgroup)
+{
+    struct cgroup_traffic *traffic = &t->whole->traffic;
+    if (!t->options->network || cgroup < 0 || t->options->no_children)
+        return;
+    traffic->is_on = traffic_open(&traffic->counter, cgroup) == 0;
+    struct stat st;
+    if (fstat(cgroup, &st) == 0)
+        traffic->cgroup = st.st_ino;
+    traffic->is_partial = sockets_are_inherited(&t->root);
+}
+
+/* At the end nothing may be left to send that would be missing. In another network namespace that
+ * is not known. */
+static void traffic_finish(struct tracked *t, struct cgroup_traffic *traffic)
+{
+    int unsent = unsent_of_cgroup(traffic->cgroup);
+    for (unsigned i = 0; unsent == 1 && i < UNSENT_TRIES; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = UNSENT_STEP_NS}, NULL);
+        unsent = unsent_of_cgroup(traffic->cgroup);
+    }
+    uint64_t ours;
+    bool is_elsewhere = t->whole->namespace.number &&
+                        netns_number(&t->root, 0, &ours) == 0 &&
+                        t->whole->namespace.number != ours;
+    traffic->is_partial |= unsent != 0 || is_elsewhere;
+}
+
+static void traffic_put(const struct cgroup_traffic *traffic, bool has_bytes, struct row *ret)
+{
+    static const struct {
+        enum metric_id all, tcp, udp, wire, packets;
+    } metrics[] = {
+        [TRAFFIC_RECEIVED] = {process_network_received_bytes, process_network_received_tcp_bytes,
+                              process_network_received_udp_bytes,
+                              process_network_received_wire_bytes,
+                              process_network_packets_received_count},
+        [TRAFFIC_SENT] = {process_network_sent_bytes, process_network_sent_tcp_bytes,
+                          process_network_sent_udp_bytes, process_network_sent_wire_bytes,
+                          process_network_packets_sent_count},
+    };
+    for (unsigned way = 0; way < TRAFFIC_DIRECTIONS; way++) {
+        struct traffic_count of[TRAFFIC_PROTOCOLS], all = {0};
+        for (unsigned i = 0; i < TRAFFIC_PROTOCOLS; i++) {
+            of[i] = traffic_of(&traffic->counts, way, i);
+            all.payload_bytes += of[i].payload_bytes;
+            all.wire_bytes += of[i].wire_bytes;
+            all.packets += of[i].packets;
+        }
+        row_put_u64(ret, metrics[way].tcp, of[TRAFFIC_TCP].payload_bytes);
+        row_put_u64(ret, metrics[way].udp, of[TRAFFIC_UDP].payload_bytes);
+        row_put_u64(ret, metrics[way].wire, all.wire_bytes);
+        row_put_u64(ret, metrics[way].packets, all.packets);
+        if (!has_bytes)
+            row_put_u64(ret, metrics[way].all, all.payload_bytes);
+    }
+}
+
+static struct provenance traffic_quality(const struct cgroup_traffic *traffic)
+{
+    if (!traffic->is_on)
+        return (struct provenance){.quality = QUALITY_UNKNOWN, .source = ""};
+    return (struct provenance){traffic->is_partial ? QUALITY_LOWER_BOUND : QUALITY_EXACT,
+                               "packets of the cgroup"};
+}
+
+struct provenance network_packets_quality(const struct tracked *t, const struct target *g)
+{
+    return t->options->network ? traffic_quality(&g->traffic)
+                               : (struct provenance){.source = ""};
+}
+
+/* ---- Sockets --------------------------------------------------------------------------------- */
+
 void network_open(struct network *n, struct tracked *t)
 {
-    if (!t->options->network || !t->whole)
+    if (!t->options->network || !t->whole || t->whole->traffic.is_on)
         return;
     if (sockets_open(&n->sockets, &t->root, is_launched(t) || t->options->since_start) < 0)
         tracked_note(t, "this kernel does not list sockets (sock_diag); network bytes are known "
@@ -117,6 +201,8 @@ static void enter_namespace(struct tracked *t, struct target *g, uint64_t number
     if (n->net_dev < 0 || netns_read(n->net_dev, &received, &sent) < 0)
         return;
     n->known = true;
+    if (g->traffic.is_on) /* what was counted before is not in it */
+        n->is_partial |= g->traffic.counts.of[TRAFFIC_SENT][TRAFFIC_IPV4][TRAFFIC_TCP].packets;
     n->read_received = t->options->since_start ? 0 : received;
     n->read_sent = t->options->since_start ? 0 : sent;
     n->is_partial |= is_launched(t) && (received || sent);
@@ -146,13 +232,21 @@ void network_close(struct network *n, struct tracked *t)
 {
     sockets_close(n->sockets);
     n->sockets = NULL;
-    for (size_t i = 0; i < t->target_count; i++)
+    for (size_t i = 0; i < t->target_count; i++) {
         leave_namespace(&t->targets[i].namespace);
+        if (t->targets[i].traffic.is_on)
+            traffic_close(&t->targets[i].traffic.counter);
+    }
 }
 
 void network_tick(struct network *n, struct tracked *t, const struct frame *f)
 {
     uint64_t now_ns = f->mono_ns;
+    struct cgroup_traffic *traffic = &t->whole->traffic;
+    if (traffic->is_on && f->last)
+        traffic_finish(t, traffic);
+    if (traffic->is_on)
+        traffic_read(&traffic->counter, &traffic->counts);
     if (!t->options->network || (now_ns < n->next_ns && !f->last))
         return;
     n->next_ns = now_ns + min_u64(SPACING_NS, max_u64(f->elapsed_ns / 4, SPACING_YOUNG_NS));
@@ -218,6 +312,8 @@ void network_count(const struct network *n, const struct tracked *t, const struc
         known = false;
     else if (g->is_union)
         known |= add_namespaces(t, &received, &sent);
+    if (g->traffic.is_on && !g->namespace.is_shared)
+        traffic_put(&g->traffic, known, ret);
     if (!known)
         return;
     row_put_u64(ret, process_network_received_bytes, received);
@@ -233,6 +329,8 @@ struct provenance network_quality(const struct tracked *t, const struct target *
     if (g->namespace.known)
         return (struct provenance){g->namespace.is_partial ? QUALITY_LOWER_BOUND : QUALITY_EXACT,
                                    "network namespace"};
+    if (g->traffic.is_on)
+        return traffic_quality(&g->traffic);
     /* A connection that came and went between two looks was seen by nobody. */
     return (struct provenance){QUALITY_LOWER_BOUND, "TCP sockets, sampled"};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Network bytes of the targets: by the interfaces of a namespace of their own, or by their TCP
- * sockets. Only when asked for: listing sockets costs more than all the rest. */
+ * Network bytes of the targets: by the interfaces of a namespace of their own, by the packets of
+ * their own cgroup, or by their TCP sockets. Only when asked for: listing sockets costs more than
+ * all the rest. */
 #pragma once
 
 #include "engine/target/tracked.h"
@@ -12,6 +13,10 @@ struct network {
     uint64_t next_ns;
     bool has_noted_denied; /* that descriptors of a member may not be looked at */
 };
+
+/* Before the command starts: counts the packets of the cgroup that it will be born in, from its
+ * directory; -1: it has none of its own. Without the capabilities for it other sources are used. */
+void network_prepare(struct tracked *t, int cgroup);
 
 void network_open(struct network *n, struct tracked *t);
 void network_close(struct network *n, struct tracked *t);
@@ -25,3 +30,4 @@ void network_count(const struct network *n, const struct tracked *t, const struc
 
 /* How good they are; no source when they were not asked for. */
 struct provenance network_quality(const struct tracked *t, const struct target *g);
+struct provenance network_packets_quality(const struct tracked *t, const struct target *g);

@@ -9,6 +9,7 @@
 #include "base/util.h"
 #include "engine/events.h"
 #include "engine/launch.h"
+#include "source/bpf/traffic.h"
 #include "source/pid_files.h"
 #include "source/proc/own.h"
 #include "source/proc/visit.h"
@@ -37,6 +38,15 @@ struct namespace_bytes {
     uint64_t others_at_ns;  /* when to check whether other processes are in it */
     uint64_t received, sent;
     uint64_t read_received, read_sent; /* the kernel's counters as last read */
+};
+
+/* What the sockets of a cgroup that is the target's own carry. */
+struct cgroup_traffic {
+    struct traffic counter;
+    struct traffic_counts counts; /* as last read */
+    uint64_t cgroup; /* its number */
+    bool is_on;
+    bool is_partial; /* some socket was not created in the cgroup, or still sends at the end */
 };
 
 /* A target in its cgroups. */
@@ -70,6 +80,7 @@ struct target {
     struct toll_end end;
 
     struct namespace_bytes namespace;
+    struct cgroup_traffic traffic;
     struct target_cgroup in;
 
     struct ledger ledger;
