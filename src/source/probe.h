@@ -37,9 +37,11 @@ bool probe_is_since(const struct probe_facts *f, unsigned major, unsigned minor)
 enum {
     CAP_NUMBER_DAC_OVERRIDE = 1,
     CAP_NUMBER_DAC_READ_SEARCH = 2,
+    CAP_NUMBER_NET_ADMIN = 12,
     CAP_NUMBER_SYS_PTRACE = 19,
     CAP_NUMBER_SYS_ADMIN = 21,
     CAP_NUMBER_PERFMON = 38,
+    CAP_NUMBER_BPF = 39,
 };
 
 bool probe_has_capability(const struct probe_facts *f, unsigned number);
@@ -98,6 +100,8 @@ typedef void probe_function(const struct probe_facts *p, struct finding *f);
 /* source/proc/ */
 probe_function probe_cpu, probe_children, probe_unwaited, probe_memory, probe_pss, probe_io,
     probe_watch_exits, probe_ends, probe_open_files, probe_waits, probe_others;
+/* source/bpf/ */
+probe_function probe_bpf;
 /* source/cgroup/ */
 probe_function probe_cgroup, probe_own_cgroup, probe_limits, probe_oom;
 /* source/machine/ */

@@ -113,22 +113,29 @@ static void traffic_write_program(struct bpf_code *c, int map, enum traffic_dire
     code_exit(c);
 }
 
-static int traffic_attach(int directory, int map, enum traffic_direction direction)
-{
-    static const struct bpf_program_kind kinds[] = {
-        [TRAFFIC_RECEIVED] = {.type = BPF_PROG_TYPE_CGROUP_SKB,
-                              .attach_type = BPF_CGROUP_INET_INGRESS,
-                              .licence = "MIT",
-                              .name = "toll_received"},
-        [TRAFFIC_SENT] = {.type = BPF_PROG_TYPE_CGROUP_SKB,
-                          .attach_type = BPF_CGROUP_INET_EGRESS,
+static const struct bpf_program_kind traffic_kinds[] = {
+    [TRAFFIC_RECEIVED] = {.type = BPF_PROG_TYPE_CGROUP_SKB,
+                          .attach_type = BPF_CGROUP_INET_INGRESS,
                           .licence = "MIT",
-                          .name = "toll_sent"},
-    };
+                          .name = "toll_received"},
+    [TRAFFIC_SENT] = {.type = BPF_PROG_TYPE_CGROUP_SKB,
+                      .attach_type = BPF_CGROUP_INET_EGRESS,
+                      .licence = "MIT",
+                      .name = "toll_sent"},
+};
+
+static int traffic_load(int map, enum traffic_direction direction)
+{
     struct bpf_code code = {0};
     traffic_write_program(&code, map, direction);
-    CLEANUP_CLOSE int program = bpf_program_load(&code, &kinds[direction]);
-    return program < 0 ? program : bpf_link_make(program, directory, kinds[direction].attach_type);
+    return bpf_program_load(&code, &traffic_kinds[direction]);
+}
+
+int traffic_check(void)
+{
+    CLEANUP_CLOSE int map = bpf_array_make(sizeof(struct traffic_counts));
+    CLEANUP_CLOSE int program = map < 0 ? -1 : traffic_load(map, TRAFFIC_SENT);
+    return map < 0 ? map : program < 0 ? program : 0;
 }
 
 int traffic_open(struct traffic *t, int directory)
@@ -142,12 +149,15 @@ int traffic_open(struct traffic *t, int directory)
         return -errno;
     t->counts = at;
     for (unsigned direction = 0; direction < TRAFFIC_DIRECTIONS; direction++) {
-        t->links[direction] = traffic_attach(directory, map, direction);
-        if (t->links[direction] < 0) {
-            int r = t->links[direction];
+        CLEANUP_CLOSE int program = traffic_load(map, direction);
+        int r = program < 0 ? program
+                            : bpf_link_make(program, directory,
+                                            traffic_kinds[direction].attach_type);
+        if (r < 0) {
             traffic_close(t);
             return r;
         }
+        t->links[direction] = r;
     }
     return 0;
 }

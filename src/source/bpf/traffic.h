@@ -34,6 +34,8 @@ struct traffic {
 /* Counts from now on. directory: of the cgroup. 0, or -errno: -EPERM without the capabilities or
  * when a program of a cgroup above forbids others, -EINVAL or -ENOSYS when the kernel is too old. */
 int traffic_open(struct traffic *t, int directory);
+/* Whether the kernel accepts the program, which is not attached to anything. 0 or -errno. */
+int traffic_check(void);
 void traffic_close(struct traffic *t);
 
 /* Costs no system call. */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "source/bpf/traffic.h"
+#include "source/probe.h"
+
+#include <string.h>
+
+/* Linux takes CAP_SYS_ADMIN in place of either. */
+static bool bpf_may(const struct probe_facts *p, unsigned capability)
+{
+    return probe_has_capability(p, capability) || probe_has_capability(p, CAP_NUMBER_SYS_ADMIN);
+}
+
+void probe_bpf(const struct probe_facts *p, struct finding *f)
+{
+    finding_ok(f, "exact", "packets of a job's cgroup, with --network");
+    if (!p->root.live) {
+        finding_unknown(f, "a recorded machine runs no programs");
+        return;
+    }
+    int r = traffic_check();
+    if (r == 0 && bpf_may(p, CAP_NUMBER_NET_ADMIN))
+        return;
+    if (r == 0 || !bpf_may(p, CAP_NUMBER_BPF)) {
+        finding_missing(f, "the capabilities CAP_BPF and CAP_NET_ADMIN are needed");
+        finding_remedy(f, "setcap cap_bpf,cap_net_admin+ep $(command -v toll)");
+        finding_needs_root(f, p);
+    } else if (r == -EPERM || r == -EACCES) {
+        finding_missing(f, "bpf is not permitted");
+        finding_remedy(f, "allow the call bpf (seccomp)");
+    } else {
+        finding_missing(f, "the kernel does not accept the program: %s", strerror(-r));
+        finding_remedy(f, "Linux 5.8 or later with CONFIG_BPF_SYSCALL=y and CONFIG_CGROUP_BPF=y");
+    }
+}
