@@ -173,6 +173,15 @@ int bpf_array_make(size_t value_bytes)
     return bpf_call(BPF_MAP_CREATE, &attr, sizeof attr);
 }
 
+int bpf_ring_make(size_t bytes)
+{
+    BPF_ATTR_EMPTY(attr);
+    attr.map_type = BPF_MAP_TYPE_RINGBUF;
+    attr.max_entries = (uint32_t)bytes;
+    snprintf(attr.map_name, sizeof attr.map_name, "toll");
+    return bpf_call(BPF_MAP_CREATE, &attr, sizeof attr);
+}
+
 int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind)
 {
     int r = code_resolve(c);
@@ -187,6 +196,13 @@ int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind)
     attr.license = (uint64_t)(uintptr_t)kind->licence;
     snprintf(attr.prog_name, sizeof attr.prog_name, "%s", kind->name);
     return bpf_call(BPF_PROG_LOAD, &attr, sizeof attr);
+}
+
+int bpf_tracepoint_attach(int program)
+{
+    BPF_ATTR_EMPTY(attr);
+    attr.raw_tracepoint.prog_fd = (uint32_t)program;
+    return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof attr);
 }
 
 int bpf_link_make(int program, int target, enum bpf_attach_type attach_type)

@@ -9,7 +9,7 @@
 
 #include <linux/bpf.h>
 
-enum { BPF_CODE_AT_MOST = 256, BPF_LABELS_AT_MOST = 32, BPF_STACK = BPF_REG_10 };
+enum { BPF_CODE_AT_MOST = 320, BPF_LABELS_AT_MOST = 32, BPF_STACK = BPF_REG_10 };
 
 struct bpf_code {
     struct bpf_insn at[BPF_CODE_AT_MOST];
@@ -50,6 +50,9 @@ void code_add_to_memory(struct bpf_code *c, unsigned at, int offset, unsigned fr
 /* An array of one value, which can be mapped. The descriptor, or -errno. */
 int bpf_array_make(size_t value_bytes);
 
+/* A ring of that many bytes, a power of two. The descriptor, or -errno. */
+int bpf_ring_make(size_t bytes);
+
 /* What loading needs beside the instructions. */
 struct bpf_program_kind {
     enum bpf_prog_type type;
@@ -61,6 +64,9 @@ struct bpf_program_kind {
 
 /* Jumps are resolved, the program is loaded. The descriptor, or -errno. */
 int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind);
+
+/* A program of the type TRACING runs at its tracepoint from now on, as below. */
+int bpf_tracepoint_attach(int program);
 
 /* The program runs from now on, until the descriptor of the link is closed, also by the death of
  * this process. target: a directory of a cgroup, or 0. The descriptor, or -errno. */
