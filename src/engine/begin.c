@@ -163,6 +163,7 @@ static void begin_undo(struct toll_tracker *t)
 {
     exits_close(&t->exits);
     cgroups_close(&t->cgroups);
+    network_abandon(&t->tracked);
     job_cgroup_close(&t->job);
     gpus_stop(&t->gpus);
     membership_done(&t->tracked);
@@ -233,9 +234,10 @@ static int prepare_child(void *arg, pid_t child, bool born_inside, struct toll_e
 {
     struct toll_tracker *t = arg;
     int r = own_cgroup_join(&t->job.own, child, born_inside);
-    if (r < 0 && t->job.own.is_quiet)
+    if (r < 0 && t->job.own.is_quiet) {
+        network_abandon(&t->tracked);
         job_cgroup_close(&t->job);
-    else if (r < 0)
+    } else if (r < 0)
         return err_set(e, r, "cannot move the command to its own cgroup: %s", strerror(-r));
     if (t->options.watch_exits && !t->options.no_children)
         exits_open(&t->exits, child);
@@ -251,6 +253,7 @@ static int launch_informed(struct toll_tracker *t, char *const argv[], struct en
         mark_socket_export(&t->marks.socket, more);
     char **environment = more->count ? environment_make(more) : NULL;
     gpus_hide_files(&t->gpus);
+    network_prepare(&t->tracked, t->job.own.dir);
     bool watch = t->options.watch_exits && !t->options.no_children;
     const struct launch_hook hook = {
         .cgroup = t->job.own.dir,

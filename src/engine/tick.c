@@ -533,7 +533,7 @@ const struct frame *tick(struct toll_tracker *t, enum tick_kind kind)
     tracked->may_be_brief = false;
     machine_tick(t);
     if (tracked->whole) {
-        network_tick(&t->network, tracked, f);
+        network_tick(&t->network, tracked, f, t->job.has_outside);
         gpus_members(&t->gpus, tracked);
         tick_fold(t, slow_tick(&t->slow, tracked, f->mono_ns, &t->self));
         marks_look(&t->marks);

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -258,3 +259,28 @@ def compile_helpers(directory):
         static = ["-static"] if c.stem == "tiny" else []
         subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-pthread", *static, "-o",
                         directory / c.stem, c], check=True)
+
+
+def ip(*words, check=True):
+    return subprocess.run(["ip", *words], check=check, capture_output=True)
+
+
+@contextlib.contextmanager
+def cable(pid):
+    """A virtual cable from here into the namespace of a process: 10.99.x.1 to 10.99.x.2."""
+    ours, theirs = f"tl{os.getpid() % 100000}a", f"tl{os.getpid() % 100000}b"
+    if not shutil.which("ip"):
+        pytest.skip("no ip here (package iproute2)")
+    if ip("link", "add", ours, "type", "veth", "peer", "name", theirs, check=False).returncode:
+        pytest.skip("no virtual cable can be made here")
+    net = f"10.99.{os.getpid() % 250}"
+    inside = ["nsenter", "-t", str(pid), "-n", "ip"]
+    try:
+        ip("link", "set", theirs, "netns", str(pid))
+        ip("addr", "add", f"{net}.1/24", "dev", ours)
+        ip("link", "set", ours, "up")
+        subprocess.run([*inside, "addr", "add", f"{net}.2/24", "dev", theirs], check=True)
+        subprocess.run([*inside, "link", "set", theirs, "up"], check=True)
+        yield ours, f"{net}.1"
+    finally:
+        ip("link", "del", ours, check=False)

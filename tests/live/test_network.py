@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Network bytes of a target, against what the test itself has sent; on loopback, or on a virtual
 cable of the test's own."""
-import contextlib
 import json
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import subprocess
 import threading
 
 import pytest
-from livelib import GUARD, children_of, needs_root, records, until
+from livelib import GUARD, cable, children_of, needs_root, records, until
 
 MIB = 1 << 20
 SENT_MIB = 200
@@ -47,7 +45,8 @@ def is_label_of_sockets(figure):
 
 def test_tcp_between_two_processes_of_a_job(place):
     """Both ends are the job's: what is sent is received."""
-    result = place.run([place.helper("tcp"), str(SENT_MIB)], ["--network", "-o", "x.jsonl"])
+    result = place.run([place.helper("tcp"), str(SENT_MIB)],
+                       ["--network", "--own-cgroup", "never", "-o", "x.jsonl"])
     assert result.status == 0
     for metric in ("network_sent_bytes", "network_received_bytes"):
         assert result.total(metric) == pytest.approx(SENT, rel=WITHIN), metric
@@ -97,31 +96,6 @@ def test_asked_for_by_name(place):
 
 
 # ---- A namespace of its own ----------------------------------------------------------------------
-
-
-def ip(*words, check=True):
-    return subprocess.run(["ip", *words], check=check, capture_output=True)
-
-
-@contextlib.contextmanager
-def cable(pid):
-    """A virtual cable from here into the namespace of a process: 10.99.x.1 to 10.99.x.2."""
-    ours, theirs = f"tl{os.getpid() % 100000}a", f"tl{os.getpid() % 100000}b"
-    if not shutil.which("ip"):
-        pytest.skip("no ip here (package iproute2)")
-    if ip("link", "add", ours, "type", "veth", "peer", "name", theirs, check=False).returncode:
-        pytest.skip("no virtual cable can be made here")
-    net = f"10.99.{os.getpid() % 250}"
-    inside = ["nsenter", "-t", str(pid), "-n", "ip"]
-    try:
-        ip("link", "set", theirs, "netns", str(pid))
-        ip("addr", "add", f"{net}.1/24", "dev", ours)
-        ip("link", "set", ours, "up")
-        subprocess.run([*inside, "addr", "add", f"{net}.2/24", "dev", theirs], check=True)
-        subprocess.run([*inside, "link", "set", theirs, "up"], check=True)
-        yield ours, f"{net}.1"
-    finally:
-        ip("link", "del", ours, check=False)
 
 
 class Sink(threading.Thread):

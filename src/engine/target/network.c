@@ -35,6 +35,16 @@ void network_prepare(struct tracked *t, int cgroup)
     traffic->is_partial = sockets_are_inherited(&t->root);
 }
 
+void network_abandon(struct tracked *t)
+{
+    if (!t->whole)
+        return;
+    struct cgroup_traffic *traffic = &t->whole->traffic;
+    if (traffic->is_on)
+        traffic_close(&traffic->counter);
+    *traffic = (struct cgroup_traffic){0};
+}
+
 /* At the end nothing may be left to send that would be missing. In another network namespace that
  * is not known. */
 static void traffic_finish(struct tracked *t, struct cgroup_traffic *traffic)
@@ -99,8 +109,14 @@ struct provenance network_packets_quality(const struct tracked *t, const struct 
 
 void network_open(struct network *n, struct tracked *t)
 {
-    if (!t->options->network || !t->whole || t->whole->traffic.is_on)
+    if (!t->options->network || !t->whole)
         return;
+    if (t->whole->traffic.is_on) {
+        if (t->whole->traffic.is_partial)
+            tracked_note(t, "the command inherits a network socket; its network bytes are a lower "
+                            "bound, without that socket");
+        return;
+    }
     if (sockets_open(&n->sockets, &t->root, is_launched(t) || t->options->since_start) < 0)
         tracked_note(t, "this kernel does not list sockets (sock_diag); network bytes are known "
                         "only for a target with its own network namespace");
@@ -239,10 +255,11 @@ void network_close(struct network *n, struct tracked *t)
     }
 }
 
-void network_tick(struct network *n, struct tracked *t, const struct frame *f)
+void network_tick(struct network *n, struct tracked *t, const struct frame *f, bool has_left)
 {
     uint64_t now_ns = f->mono_ns;
     struct cgroup_traffic *traffic = &t->whole->traffic;
+    traffic->is_partial |= has_left;
     if (traffic->is_on && f->last)
         traffic_finish(t, traffic);
     if (traffic->is_on)

@@ -18,11 +18,15 @@ struct network {
  * directory; -1: it has none of its own. Without the capabilities for it other sources are used. */
 void network_prepare(struct tracked *t, int cgroup);
 
+/* The command is not in that cgroup after all. */
+void network_abandon(struct tracked *t);
+
 void network_open(struct network *n, struct tracked *t);
 void network_close(struct network *n, struct tracked *t);
 
-/* After the walk: brings the totals up to date, when it is time. */
-void network_tick(struct network *n, struct tracked *t, const struct frame *f);
+/* After the walk: brings the totals up to date, when it is time. has_left: a member left the cgroup
+ * of its target. */
+void network_tick(struct network *n, struct tracked *t, const struct frame *f, bool has_left);
 
 /* Puts the bytes of a target into the row; nothing when they are not known. */
 void network_count(const struct network *n, const struct tracked *t, const struct target *g,
