@@ -207,7 +207,8 @@ struct toll_options {
     bool system;      /* measure the machine too: CPUs, memory, disks, filesystems, interfaces, ….
                          A helper process asks for the size of network filesystems; it sends no
                          SIGCHLD, and wait(2) does not return it */
-    bool network;     /* measure network bytes of the target; costs more than all the rest */
+    bool network;     /* measure network bytes of the target; costs more than all the rest, unless
+                         packets of a launched command can be counted in the kernel */
     bool since_start; /* attach: count from the start of the processes, not from the attach */
     bool no_marks;    /* launch: open no socket for marks of the command */
 

@@ -340,7 +340,7 @@ const struct option options[] = {
      NULL, "also measure the whole machine"},
     {"network", 0, SWITCH(tracker.network), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
      NULL,
-     "also count network bytes: TCP, or everything if the target has its own network namespace; "
+     "also count network bytes: by packets in the kernel as root, else by TCP connections, which "
      "costs about 0.5 ms per sample"},
     {"gpus", 0, TEXT("WHICH", tracker.gpus),
      "'all', 'none', 'visible', or numbers and UUIDs of GPUs", NULL, false, ANY, GROUP_MEASURE,
