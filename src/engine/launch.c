@@ -232,7 +232,9 @@ int launch(struct launched *ret, char *const argv[], char *const environment[],
                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return err_set(e, -errno, "cannot start a process: %s", strerror(errno));
-    pid_t pid = launch_start(argv, environment ? environment : environ, options, hook, shared, e);
+    static const struct launch_hook no_hook = {.cgroup = -1};
+    pid_t pid = launch_start(argv, environment ? environment : environ, options,
+                             hook ? hook : &no_hook, shared, e);
     int exec_errno = shared->exec_errno;
     munmap(shared, sizeof *shared);
     if (pid < 0)

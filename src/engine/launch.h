@@ -20,8 +20,8 @@ struct launch_hook {
     bool is_needed;
 };
 
-/* Makes the caller a subreaper, forks and executes. environment NULL: that of this program. On
- * failure nothing is left behind. */
+/* Makes the caller a subreaper, forks and executes. environment NULL: that of this program. hook
+ * NULL: none. On failure nothing is left behind. */
 int launch(struct launched *ret, char *const argv[], char *const environment[],
            struct toll_launch *options, const struct launch_hook *hook, struct toll_error *e);
 

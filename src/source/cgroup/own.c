@@ -120,14 +120,15 @@ static void own_open_cpu(struct own_cgroup *o)
 /* Programs that size themselves (the JVM, Go, .NET, libuv, container runtimes) read the limits of
  * the cgroup in /proc/self/cgroup, and some read only that one, not those above. A new cgroup below
  * it has no limits of its own and, without controllers, not even the files. So nothing may be lost
- * with that: the cgroup has none of these controllers, or is the root, which never has limits. */
+ * with that: the cgroup has none of these controllers, or is the root, which never has limits and
+ * gives none of them to the cgroups below: these would also share CPUs by group. */
 static bool own_hides_nothing(int dir)
 {
     static const char *const sizing[] = {"cpu", "cpuset", "memory", "pids", "io"};
     char text[512];
-    if (faccessat(dir, "cgroup.events", F_OK, 0) < 0 && errno == ENOENT)
-        return true;
-    ssize_t n = file_read_at(dir, "cgroup.controllers", text, sizeof text);
+    bool is_root = faccessat(dir, "cgroup.events", F_OK, 0) < 0 && errno == ENOENT;
+    ssize_t n = file_read_at(dir, is_root ? "cgroup.subtree_control" : "cgroup.controllers", text,
+                             sizeof text);
     if (n < 0 || n == (ssize_t)sizeof text)
         return false;
     struct scan s = scan_text(text, (size_t)n);
