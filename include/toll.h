@@ -175,10 +175,10 @@ enum toll_wait {
 
 /* Launch: whether the command gets a cgroup of its own, in which the kernel counts everything. */
 enum toll_own_cgroup {
-    TOLL_OWN_CGROUP_AUTO,   /* where one can be made and a command that reads the limits of its
-                               cgroup finds the same as without it: for CPU time alone */
-    TOLL_OWN_CGROUP_ALWAYS, /* in every hierarchy, for memory, I/O and tasks, too; or fail */
-    TOLL_OWN_CGROUP_NEVER,
+    TOLL_OWN_CGROUP_AUTO,   /* for limits; and for network bytes, if it can be made where a command
+                               that reads the limits of its cgroup finds the same as without it */
+    TOLL_OWN_CGROUP_ALWAYS, /* in every hierarchy, for CPU, memory, I/O and tasks; or fail */
+    TOLL_OWN_CGROUP_NEVER,  /* only for limits */
 };
 
 struct toll_frame; /* one sample, see below */

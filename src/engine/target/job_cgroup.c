@@ -23,7 +23,8 @@ int job_cgroup_open(struct job_cgroup *j, struct tracked *t, struct toll_error *
     bool insists = is_limited || o->own_cgroup == TOLL_OWN_CGROUP_ALWAYS;
     struct toll_error ignored;
     /* Where descriptors are scarce the command needs them more. */
-    if (o->own_cgroup == TOLL_OWN_CGROUP_NEVER || (!insists && file_limit_is_below(ENOUGH_FILES)))
+    if (!insists && (o->own_cgroup == TOLL_OWN_CGROUP_NEVER || !o->network || o->no_children ||
+                     file_limit_is_below(ENOUGH_FILES)))
         return 0;
     sysroot_open_rest(&t->root);
     int r = own_cgroup_open(&j->own, &t->root, insists, &limits, insists ? e : &ignored);
