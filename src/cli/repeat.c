@@ -298,13 +298,6 @@ static void repeat_write_results(struct repeat *r)
 
 /* ==== One run ================================================================================= */
 
-/* What the run before has changed for the next one. */
-static void repeat_restore(struct repeat *r)
-{
-    signals_hold_again(&r->signals);
-    setrlimit(RLIMIT_NOFILE, &r->files);
-}
-
 /* Between two runs: whether a signal wants no more of them. */
 static bool repeat_is_ended(struct repeat *r)
 {
@@ -513,7 +506,9 @@ static bool repeat_run(struct repeat *r, char **command, uint64_t repeat, bool i
     set->summary = kept.summary;
     free_words(outputs);
     free_words(labels);
-    repeat_restore(r);
+    /* What this run has changed for the next one. */
+    signals_hold_again(&r->signals);
+    setrlimit(RLIMIT_NOFILE, &r->files);
     return is_continued && !repeat_is_ended(r);
 }
 

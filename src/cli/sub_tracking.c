@@ -134,12 +134,6 @@ static void sub_tracking_note(void *arg, const char *sentence)
     complain("%s", sentence);
 }
 
-static int sub_tracking_analyze(const struct settings *s, char **ret, struct toll_error *e)
-{
-    const char *blocks = s->words[2];
-    return toll_phases_analyze(s->words[1], blocks, phase_format(s->results_format), ret, e);
-}
-
 static int sub_tracking_compare(const struct settings *s, char **ret, struct toll_error *e)
 {
     struct toll_comparison c = {
@@ -180,7 +174,8 @@ static int sub_tracking_run(struct settings *s)
     if (is_combination)
         r = phase_combine(s->results_file, s->words + 1, &e);
     else if (is_analysis)
-        r = sub_tracking_analyze(s, &text, &e);
+        r = toll_phases_analyze(s->words[1], s->words[2], phase_format(s->results_format), &text,
+                                &e);
     else
         r = sub_tracking_compare(s, &text, &e);
     if (r == 0 && !is_combination)

@@ -92,11 +92,6 @@ static void put_cores(struct buf *b, double cores)
     buf_double(b, cores, 2);
 }
 
-static void put_percent(struct buf *b, double share)
-{
-    buf_printf(b, "%llu %%", (unsigned long long)(share * 100 + 0.5));
-}
-
 /* Words with commas between and "and" before the last. */
 struct word_list {
     struct buf words[4];
@@ -222,9 +217,10 @@ static void explain_cpus(struct buf *b, const struct study_advice *a, unsigned f
     put_cores(b, a->cores_allowed);
     buf_puts(b, " allowed, and ");
     bool is_throttled = a->throttled_share > a->wait_share;
-    buf_puts(b, is_throttled ? "throttled for " : "waiting for a core took ");
-    put_percent(b, is_throttled ? a->throttled_share : a->wait_share);
-    buf_puts(b, " of the CPU time: more would help");
+    double share = is_throttled ? a->throttled_share : a->wait_share;
+    buf_printf(b, "%s %llu %% of the CPU time: more would help",
+               is_throttled ? "throttled for" : "waiting for a core took",
+               (unsigned long long)(share * 100 + 0.5));
 }
 
 static void explain_memory(struct buf *b, const struct study_advice *a, unsigned flags)
