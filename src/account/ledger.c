@@ -474,7 +474,7 @@ void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,
 }
 
 void ledger_raise_cpu(struct ledger *l, uint64_t cpu, uint64_t user, uint64_t system, bool last,
-                      struct row parts[PARTS])
+                      struct row *parts)
 {
     struct row *combined = &parts[PART_COMBINED], *main = &parts[PART_MAIN];
     uint64_t known_user = row_u64(combined, process_cpu_user_seconds);

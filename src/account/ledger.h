@@ -118,7 +118,7 @@ void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,
  * were not waited for; the descendants have what the main process has not. user, system: how it is
  * divided, 0 where that is not known. */
 void ledger_raise_cpu(struct ledger *l, uint64_t cpu, uint64_t user, uint64_t system, bool last,
-                      struct row parts[PARTS]);
+                      struct row *parts);
 
 /* For samples, which go to places where a counter that falls has begun again from 0: after the last
  * fold, what fell is kept where it was. */

@@ -362,8 +362,8 @@ const struct option options[] = {
      "slows down process creation"},
     {"own-cgroup", 0, CHOICE("WHEN", "auto always never", tracker.own_cgroup), NULL, NULL, false,
      FOR_RUN, GROUP_MEASURE, "auto",
-     "run the command in a cgroup of its own, which makes CPU time, memory and I/O exact: auto for "
-     "--network and limits only"},
+     "run the command in a cgroup of its own, which makes its CPU time exact: auto for --network and "
+     "limits only"},
     {"no-marks", 0, SWITCH(tracker.no_marks), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
      "do not listen for marks from the command, see 'toll help mark'"},
 

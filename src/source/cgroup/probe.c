@@ -155,7 +155,7 @@ static int cgroup_try_write(const struct probe_facts *p, const struct cgroup_pla
 void probe_own_cgroup(const struct probe_facts *p, struct finding *f)
 {
     struct cgroup_places places;
-    finding_ok(f, "exact", "mkdir, toll attach --cgroup");
+    finding_ok(f, "exact", "toll run --own-cgroup always");
     if (cgroup_places_of_pid(&places, &p->root, 0) < 0) {
         finding_missing(f, "no cgroups are mounted");
         finding_remedy(f, "mount -t cgroup2 none /sys/fs/cgroup");
