@@ -176,8 +176,18 @@ static void options_check_variables(struct settings *s)
     }
 }
 
+static bool has_variables(void)
+{
+    bool any = false;
+    for (char **v = environ; v && *v && !any; v++)
+        any = strncmp(*v, "TOLL_", 5) == 0;
+    return any;
+}
+
 static int options_read_environment(struct settings *s, struct toll_error *e)
 {
+    if (!has_variables())
+        return 0;
     for (const struct option *o = options; o->name; o++) {
         char variable[64];
         const char *old_name = option_old_name(o);
@@ -590,7 +600,7 @@ int config_read_of_user(struct settings *s, struct toll_error *e)
     struct stat file;
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     int why = fd < 0 ? errno : 0;
-    if (fd < 0 && stat(path, &file) < 0)
+    if (fd < 0 && (why == ENOENT || stat(path, &file) < 0))
         return 0; /* not there, or the directory of another user */
     if (fd < 0 || fstat(fd, &file) < 0) {
         options_warn(s, "%s: ignored: %s", path, strerror(why ? why : errno));
