@@ -19,7 +19,7 @@ enum { CHECK_MS = 10000, LOOK_MS = 50, ASKED_MS = 250, LAST_FRAME_MS = 60, END_M
 static bool gpus_are_likely(void)
 {
     struct sysroot root;
-    if (sysroot_open(&root, NULL, NULL) < 0)
+    if (!gpu_traces_are_here() || sysroot_open(&root, NULL, NULL) < 0)
         return false;
     bool likely = gpu_vendors_are_likely(gpu_vendors, &root);
     sysroot_close(&root);

@@ -2,6 +2,7 @@
 #include "source/gpu/vendor.h"
 
 #include "base/memory.h"
+#include "base/util.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,16 @@ const struct gpu_vendor *const gpu_vendors[] = {
     &gpu_vendor_intel,
     NULL,
 };
+
+bool gpu_traces_are_here(void)
+{
+    static const char *const traces[] = {"/proc/driver/nvidia/version", "/dev/nvidiactl",
+                                         "/sys/class/drm"};
+    bool any = false;
+    for (size_t i = 0; i < ARRAY_LEN(traces) && !any; i++)
+        any = access(traces[i], F_OK) == 0;
+    return any;
+}
 
 bool gpu_vendors_are_likely(const struct gpu_vendor *const *vendors, const struct sysroot *root)
 {

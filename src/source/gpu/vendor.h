@@ -145,5 +145,9 @@ extern const struct gpu_vendor gpu_vendor_intel;
 /* All vendors, NULL-terminated. */
 extern const struct gpu_vendor *const gpu_vendors[];
 
+/* Whether this machine has files that a driver of any vendor makes: cheaper than to look for
+ * devices, of which there are none otherwise. */
+bool gpu_traces_are_here(void);
+
 /* Whether a device of any of the vendors is likely. */
 bool gpu_vendors_are_likely(const struct gpu_vendor *const *vendors, const struct sysroot *root);
