@@ -163,6 +163,11 @@ static void remove_stale(const char *own)
     size_t length = strlen(own) - NAME_LENGTH;
     memcpy(parent, own, length);
     parent[length] = '\0';
+    /* A link for each directory in it, and two of its own; a file system that does not count them
+     * says 1. */
+    struct stat in_memory;
+    if (stat(parent, &in_memory) == 0 && in_memory.st_nlink == 2)
+        return;
     DIR *d = opendir(parent);
     const struct dirent *e;
     unsigned removed = 0;
