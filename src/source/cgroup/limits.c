@@ -9,6 +9,8 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 /* ==== Kmsg ==================================================================================== */
 
@@ -460,6 +462,15 @@ static int limits_read_online_in_stat(const struct sysroot *root, struct cpu_lis
 /* Cpus_allowed_list of status, which every user can read; the kernel cuts it to the cpuset. */
 static int limits_read_affinity(const struct sysroot *root, pid_t pid, struct cpu_list *ret)
 {
+    if (root->live && (pid == 0 || root->pids >= 0)) {
+        /* The same set by a call, of a machine that has no more CPUs than fit. */
+        struct cpu_list list = {0};
+        long n = syscall(SYS_sched_getaffinity, pid, sizeof list.bits, list.bits);
+        if (n > 0) {
+            *ret = list;
+            return 0;
+        }
+    }
     char text[LIMITS_READ_TEXT_BYTES];
     struct scan rest = limits_read_proc(root, pid, "status", text), line;
     while (scan_line(&rest, &line) && line.end != rest.at)
@@ -569,6 +580,36 @@ static void limits_apply_cgroup(struct limits *l, const struct cgroup *c)
     }
 }
 
+/* By calls, which take a tenth of the time. -EPERM for a process of another user, whose file can
+ * still be read. */
+static int limits_ask_resources(const struct sysroot *root, pid_t pid, struct pid_limits *ret)
+{
+    static const int resources[PID_LIMITS] = {
+        [PID_LIMIT_CPU_SECONDS] = RLIMIT_CPU,       [PID_LIMIT_FILE_BYTES] = RLIMIT_FSIZE,
+        [PID_LIMIT_CORE_BYTES] = RLIMIT_CORE,       [PID_LIMIT_PROCESSES] = RLIMIT_NPROC,
+        [PID_LIMIT_OPEN_FILES] = RLIMIT_NOFILE,     [PID_LIMIT_LOCKED_BYTES] = RLIMIT_MEMLOCK,
+        [PID_LIMIT_ADDRESS_BYTES] = RLIMIT_AS,
+    };
+    struct pid_limits p = {0};
+    if (!root->live || (pid && root->pids < 0))
+        return -ENOENT;
+    for (unsigned i = 0; i < PID_LIMITS; i++) {
+        struct rlimit l;
+        if (prlimit(pid, (enum __rlimit_resource)resources[i], NULL, &l) < 0)
+            return -errno;
+        p.soft[i] = l.rlim_cur == RLIM_INFINITY ? PID_LIMIT_NONE : (uint64_t)l.rlim_cur;
+        p.known |= 1U << i;
+    }
+    *ret = p;
+    return 0;
+}
+
+static int limits_read_resource_file(const struct sysroot *root, pid_t pid, struct pid_limits *ret)
+{
+    char text[LIMITS_READ_TEXT_BYTES];
+    return parse_pid_limits(limits_read_proc(root, pid, "limits", text), ret);
+}
+
 void limits_read_resources(struct limits *l, const struct sysroot *root, pid_t pid)
 {
     static const enum limit_kind kinds[PID_LIMITS] = {
@@ -580,9 +621,8 @@ void limits_read_resources(struct limits *l, const struct sysroot *root, pid_t p
         [PID_LIMIT_LOCKED_BYTES] = LIMIT_LOCKED_BYTES,
         [PID_LIMIT_ADDRESS_BYTES] = LIMIT_ADDRESS_BYTES,
     };
-    char text[LIMITS_READ_TEXT_BYTES];
     struct pid_limits p;
-    if (parse_pid_limits(limits_read_proc(root, pid, "limits", text), &p) < 0)
+    if (limits_ask_resources(root, pid, &p) < 0 && limits_read_resource_file(root, pid, &p) < 0)
         return;
     for (unsigned i = 0; i < PID_LIMITS; i++) {
         if (!(p.known >> i & 1))
