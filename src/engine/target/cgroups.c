@@ -8,6 +8,7 @@
 #include "engine/target/targets.h"
 #include "source/cgroup/cgroup.h"
 #include "source/cgroup/limits.h"
+#include "source/cgroup/place.h"
 
 #include <stdio.h>
 
@@ -53,7 +54,7 @@ static struct cgroup *cgroups_find(const struct cgroups *s, const struct cgroup 
 static void take_base(struct cgroup *c, uint64_t *ret_peak_bytes)
 {
     struct instance_list list = {0};
-    cgroup_collect(c, &list);
+    cgroup_collect_base(c, &list);
     for (size_t i = 0; i < list.count; i++) {
         const struct row *row = &list.items[i]->read;
         if (list.items[i]->entity.kind == ENTITY_CGROUP && row_has(row, cgroup_memory_peak_bytes))
@@ -101,21 +102,18 @@ static void cgroups_read_limits(struct cgroups *s, struct target *g, pid_t pid, 
 static uint64_t cgroups_of(const struct cgroups *s, pid_t pid)
 {
     struct process_reader *r = &s->tracked->reader;
-    ssize_t n = process_read_once(r, pid, "cgroup"), left_out = n;
+    ssize_t n = process_read_once(r, pid, "cgroup");
     bool is_quiet = s->job && own_cgroup_exists(s->job) && s->job->is_quiet;
     const char *path = is_quiet ? s->job->directories[0].path : "";
     size_t length = strlen(path);
-    uint64_t hash = 14695981039346656037U; /* FNV-1a */
     /* "0::/job/toll-123" is the last line, and has no more than that if it was not moved. */
     if (is_quiet && n > (ssize_t)length && r->text[n - 1] == '\n' &&
         memcmp(r->text + n - 1 - length, path, length) == 0) {
         const char *slash = strrchr(path, '/');
-        left_out = n - 1 - (ssize_t)length + (slash == path ? 1 : slash - path);
+        n = n - 1 - (ssize_t)length + (slash == path ? 1 : slash - path);
+        r->text[n++] = '\n';
     }
-    for (ssize_t i = 0; i < n; i++)
-        if (i < left_out || i == n - 1)
-            hash = (hash ^ (unsigned char)r->text[i]) * 1099511628211U;
-    return n > 0 ? hash : 0;
+    return n > 0 ? pid_cgroup_hash(r->text, (size_t)n) : 0;
 }
 
 /* Many launchers put a job into its cgroup after its start. */
@@ -171,13 +169,22 @@ void cgroups_open(struct cgroups *s)
     /* A command may have ended already: then it was where we are. */
     if (is_launched(t)) {
         struct target_cgroup *in = &t->whole->in;
-        in->hash = t->is_recorded ? 0 : cgroups_of(s, t->discovery.tracker_pid);
         in->inside = s->own ? s->own : cgroup_around(s, 0);
+        in->hash = t->is_recorded ? 0
+                   : s->own       ? cgroup_hash(s->own)
+                                  : cgroups_of(s, t->discovery.tracker_pid);
         cgroups_read_limits(s, t->whole, t->launched.pid, in->inside);
     }
-    cgroups_follow(s);
-    if (!t->is_recorded) /* a recorded machine is there from the first tick on */
-        s->follow_ns = t->start_ns + FOLLOW_NS;
+    if (!is_launched(t) || t->is_recorded) /* a command begins where we are */
+        cgroups_follow(s);
+    if (t->is_recorded) /* a recorded machine is there from the first tick on */
+        return;
+    s->follow_ns = t->start_ns + FOLLOW_NS;
+    /* A command that is shorter has one reading of its cgroup, at the end. */
+    if (is_launched(t)) {
+        s->next_ns = s->follow_ns;
+        s->collected = s->count;
+    }
 }
 
 void cgroups_close(struct cgroups *s)

@@ -5,6 +5,7 @@
 #include "source/cgroup/cgroup.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 /* ==== Rules =================================================================================== */
 
@@ -138,6 +139,10 @@ void membership_add_stranger(void *tracker, pid_t pid)
 
 void membership_note_strangers(struct tracked *t)
 {
+    /* The usual case, without a file: this process has no child, alive or ended. */
+    siginfo_t child;
+    if (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD)
+        return;
     process_children(&t->reader, &t->discovery.tracker, t->discovery.tracker_pid,
                      membership_add_stranger, t);
 }

@@ -268,16 +268,19 @@ static void cgroup_figures_put_text(const struct cgroup_figures *f, struct row *
 }
 
 void cgroup_figures_read(struct cgroup_figures *f, const struct sysroot *root,
-                         const struct cgroup_places *places, struct row *row)
+                         const struct cgroup_places *places, bool only_base, struct row *row)
 {
     char text[TEXT_BYTES];
     for (unsigned i = 0; i < CGROUP_FIGURE_FILES; i++) {
         const struct source *s = &sources[i];
         const struct cgroup_place *p = cgroup_place_for(places, s->controller);
-        bool has_all = true;
-        for (unsigned k = 0; k < source_figure_count(s); k++)
-            has_all &= row_has(row, s->figures[k].id);
-        if (!p || !(s->versions & (p->v2 ? V2 : V1)) || has_all)
+        bool has_all = true, has_base = false;
+        for (unsigned k = 0; k < source_figure_count(s); k++) {
+            enum metric_id id = s->figures[k].id;
+            has_all &= row_has(row, id);
+            has_base |= metric_of(id)->kind == METRIC_COUNTER || id == cgroup_memory_peak_bytes;
+        }
+        if (!p || !(s->versions & (p->v2 ? V2 : V1)) || has_all || (only_base && !has_base))
             continue;
         ssize_t n = cgroup_file_read(&f->files[i], root, p->directory, s->name, text, sizeof text);
         if (n > 0)
@@ -446,6 +449,11 @@ const char *cgroup_name(const struct cgroup *c)
     return cgroup_place_main(&c->places)->path;
 }
 
+uint64_t cgroup_hash(const struct cgroup *c)
+{
+    return c->places.hash;
+}
+
 bool cgroup_is_root(const struct cgroup *c)
 {
     return cgroup_place_main(&c->places)->is_root;
@@ -582,15 +590,16 @@ static void cgroup_put_limits(struct cgroup *c, struct row *row)
         row_put_u64(row, cgroup_tasks_limit_count, limits[CGROUP_LIMIT_TASKS].value);
 }
 
-void cgroup_collect(struct cgroup *c, struct instance_list *out)
+static void cgroup_collect_some(struct cgroup *c, bool only_base, struct instance_list *out)
 {
     if (cgroup_is_root(c))
         return;
     struct row *row = &c->instance.read;
     uint64_t kills;
     row->present = 0;
-    cgroup_figures_read(&c->figures, c->root, &c->places, row);
-    cgroup_put_limits(c, row);
+    cgroup_figures_read(&c->figures, c->root, &c->places, only_base, row);
+    if (!only_base)
+        cgroup_put_limits(c, row);
     if (row_has(row, cgroup_oom_kills_count))
         cgroup_oom_note(&c->oom, row_u64(row, cgroup_oom_kills_count));
     else if (cgroup_oom_kills(c, &kills))
@@ -601,6 +610,16 @@ void cgroup_collect(struct cgroup *c, struct instance_list *out)
     cgroup_disks_collect(&c->disks, c->root, &c->places, row, out);
     if (!row->present && out->count == place + 1)
         out->count = place; /* gone, or nothing may be read */
+}
+
+void cgroup_collect(struct cgroup *c, struct instance_list *out)
+{
+    cgroup_collect_some(c, false, out);
+}
+
+void cgroup_collect_base(struct cgroup *c, struct instance_list *out)
+{
+    cgroup_collect_some(c, true, out);
 }
 
 void cgroup_read_limits(const struct cgroup *c, struct cgroup_limit ret[CGROUP_LIMIT_KINDS])

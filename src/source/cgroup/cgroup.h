@@ -72,6 +72,9 @@ int cgroup_open_of(struct cgroup **ret, const struct sysroot *root, pid_t pid);
 int cgroup_open_places(struct cgroup **ret, const struct sysroot *root,
                        const struct cgroup_places *places);
 
+/* pid_cgroup_hash of that process then. */
+uint64_t cgroup_hash(const struct cgroup *c);
+
 /* The cgroup that a user named: a directory of some hierarchy (/sys/fs/cgroup/memory/job,
  * /sys/fs/cgroup/job.slice) or a path within them (/job). 0, or -errno and a sentence. */
 int cgroup_open_path(struct cgroup **ret, const struct sysroot *root, const char *path,
@@ -107,6 +110,9 @@ int cgroup_each_pid(struct cgroup *c, void (*meet)(void *arg, pid_t pid), void *
 
 /* Adds its own row and one for each block device. The root has none. */
 void cgroup_collect(struct cgroup *c, struct instance_list *out);
+
+/* The same with counters and the peak of memory alone, from which a run counts. */
+void cgroup_collect_base(struct cgroup *c, struct instance_list *out);
 
 /* How many processes of it and below the OOM killer has killed, read now; the last reading when it
  * is gone. Version 1 forgets those of cgroups that were removed. False when that is unknown. */
@@ -160,6 +166,7 @@ struct cgroup_figures {
 void cgroup_figures_init(struct cgroup_figures *f, const struct sysroot *root);
 void cgroup_figures_close_files(struct cgroup_figures *f);
 
-/* Puts what can be read into the row. */
+/* Puts what can be read into the row; only_base: of the files with counters and the peak of memory
+ * alone. */
 void cgroup_figures_read(struct cgroup_figures *f, const struct sysroot *root,
-                         const struct cgroup_places *places, struct row *row);
+                         const struct cgroup_places *places, bool only_base, struct row *row);

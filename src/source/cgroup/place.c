@@ -182,6 +182,14 @@ int parse_pid_cgroup(struct scan *text, struct pid_cgroup *ret)
     return 1;
 }
 
+uint64_t pid_cgroup_hash(const char *text, size_t length)
+{
+    uint64_t hash = 14695981039346656037U; /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 1099511628211U;
+    return length ? hash : 0;
+}
+
 /* ==== Cgroup place ============================================================================ */
 
 static const char *const cgroup_controller_words[CGROUP_OTHER] = {
@@ -343,6 +351,7 @@ int cgroup_places_of_pid(struct cgroup_places *ret, const struct sysroot *root, 
     while (r == 0 && (more = parse_pid_cgroup(&s, &line)) != 0)
         if (more > 0)
             r = cgroup_places_add_line(&places, root, &mounts, &line);
+    places.hash = pid_cgroup_hash(text.data, text.length);
     buf_done(&text);
     cgroup_mounts_done(&mounts);
     return cgroup_places_finish(ret, &places, r);

@@ -36,7 +36,11 @@ struct cgroup_place {
 
 struct cgroup_places {
     struct cgroup_place at[CGROUP_CONTROLLERS];
+    uint64_t hash; /* of what the kernel says of a process in it; 0: not known */
 };
+
+/* Of the text of /proc/PID/cgroup, to notice that a process was moved. */
+uint64_t pid_cgroup_hash(const char *text, size_t length);
 
 /* The cgroup of a process, pid 0 for the caller. 0; -ENOENT when there is none: nothing is
  * mounted, or it is outside of what is; -ESRCH; -ENOMEM. */

@@ -364,7 +364,7 @@ static void read_row(struct cgroup_tree *t, struct row *row)
     assert_int_equal(cgroup_places_of_pid(&p, &t->root, 1), 0);
     cgroup_figures_init(&f, &t->root);
     row_init(row, ENTITY_CGROUP);
-    cgroup_figures_read(&f, &t->root, &p, row);
+    cgroup_figures_read(&f, &t->root, &p, false, row);
     cgroup_figures_close_files(&f);
     cgroup_places_done(&p);
 }
