@@ -7,6 +7,7 @@
 #include "base/util.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -143,6 +144,102 @@ void batch_job_find(struct batch_job *ret)
         if (value && !(none && strcmp(value, none) == 0))
             rank_copy_id(ret->array_index, sizeof ret->array_index, value);
     }
+}
+
+/* ==== Records of one job ====================================================================== */
+
+/* Texts first, so that runs of one launch are side by side, then by their start. Without an id of
+ * the launch, runs of different names are of different jobs. */
+static int rank_compare_launches(const struct rank_run *a, const struct rank_run *b)
+{
+    int order = strcmp(a->launch, b->launch);
+    if (order == 0)
+        order = strcmp(a->job_id, b->job_id);
+    if (order == 0)
+        order = strcmp(a->array_index, b->array_index);
+    if (order == 0)
+        order = strcmp(a->world_size, b->world_size);
+    return order == 0 && !*a->launch ? strcmp(a->name, b->name) : order;
+}
+
+static int rank_compare_numbers(const char *a, const char *b)
+{
+    size_t x = strlen(a), y = strlen(b);
+    return x != y ? (x > y) - (x < y) : strcmp(a, b);
+}
+
+static int rank_compare_starts(const void *left, const void *right)
+{
+    const struct rank_run *a = *(struct rank_run *const *)left;
+    const struct rank_run *b = *(struct rank_run *const *)right;
+    bool has_rank = *a->rank;
+    if (has_rank != (*b->rank != '\0'))
+        return has_rank ? -1 : 1;
+    int order = has_rank ? rank_compare_launches(a, b) : 0;
+    return order ? order : (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static int rank_compare_ranks(const void *left, const void *right)
+{
+    const struct rank_run *a = *(struct rank_run *const *)left;
+    const struct rank_run *b = *(struct rank_run *const *)right;
+    if (a->cluster != b->cluster)
+        return (a->cluster > b->cluster) - (a->cluster < b->cluster);
+    int order = rank_compare_numbers(a->rank, b->rank);
+    return order ? order : (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static int rank_compare_groups(const void *left, const void *right)
+{
+    const struct rank_run *a = *(struct rank_run *const *)left;
+    const struct rank_run *b = *(struct rank_run *const *)right;
+    if (a->cluster != b->cluster)
+        return (a->cluster > b->cluster) - (a->cluster < b->cluster);
+    if (a->group != b->group)
+        return (a->group > b->group) - (a->group < b->group);
+    return rank_compare_numbers(a->rank, b->rank);
+}
+
+/* The same ids may come again: a job that is started again in its allocation, a port that is free
+ * again. Runs that overlap in time are a cluster; in it a rank that is there twice is of a second
+ * launch. */
+int rank_group(struct rank_run *runs, size_t count)
+{
+    struct rank_run **sorted = calloc(count + 1, sizeof *sorted);
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &runs[i];
+    qsort(sorted, count, sizeof *sorted, rank_compare_starts);
+    uint64_t end_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct rank_run *r = sorted[i], *before = i ? sorted[i - 1] : NULL;
+        /* The clocks of machines differ; an id of the launch makes it less likely to be another. */
+        uint64_t slack_ns = (*r->launch ? 60 : 10) * NS_PER_SECOND;
+        bool is_same = before && *r->rank && *before->rank &&
+                       rank_compare_launches(before, r) == 0 && r->start_ns <= end_ns + slack_ns;
+        r->cluster = is_same ? before->cluster : i;
+        end_ns = is_same && end_ns > r->end_ns ? end_ns : r->end_ns;
+    }
+    qsort(sorted, count, sizeof *sorted, rank_compare_ranks);
+    for (size_t i = 0; i < count; i++) {
+        struct rank_run *r = sorted[i], *before = i ? sorted[i - 1] : NULL;
+        bool is_again = before && before->cluster == r->cluster &&
+                        strcmp(before->rank, r->rank) == 0;
+        r->group = is_again ? before->group + 1 : 0;
+    }
+    /* One number for cluster and group, in the order of the runs. */
+    qsort(sorted, count, sizeof *sorted, rank_compare_groups);
+    size_t cluster = SIZE_MAX, group = SIZE_MAX, number = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_new = sorted[i]->cluster != cluster || sorted[i]->group != group;
+        cluster = sorted[i]->cluster;
+        group = sorted[i]->group;
+        number += is_new && i > 0;
+        sorted[i]->number = number;
+    }
+    free(sorted);
+    return 0;
 }
 
 /* ==== File names ============================================================================== */

@@ -41,3 +41,17 @@ bool rank_path_has_placeholder(const char *path);
  * and for %l in a launcher that sets none. */
 int rank_put_path(struct buf *b, const char *path, const char *name, uint64_t start_real_ns,
                   struct toll_error *e);
+
+/* ==== Records of one job ====================================================================== */
+
+/* A run of a record, to find those of the same job. Texts are borrowed, and "" when unknown. */
+struct rank_run {
+    const char *rank, *launch, *job_id, *array_index, *world_size, *name;
+    uint64_t start_ns, end_ns; /* since 1970 */
+    size_t number;             /* set by rank_group: runs of one job have the same */
+    size_t cluster, group;     /* private */
+};
+
+/* Numbers runs by their jobs: ranks of one launch, which started and ended at about the same time.
+ * A run without a rank is a job of its own. 0 or -ENOMEM. */
+int rank_group(struct rank_run *runs, size_t count);

@@ -147,7 +147,8 @@ static const char about_export[] =
 static const char about_list[] =
     "Lists the runs of each record, a .jsonl or .sqlite file that toll wrote, and of all records "
     "in a directory (not below it; default: the current directory), the newest first. A run that "
-    "was saved to two files is listed once. 'toll "
+    "was saved to two files is listed once. The ranks of a parallel job are one line: the longest "
+    "time, the CPU time of all, the memory of the largest, the end of the first that failed. 'toll "
     "export RECORD --run RUN' exports one of them: RUN is the number in the first column, or after "
     "the record in a list of several ('runs.jsonl:2'), or the ID. '?' is unknown, '≥' a lower "
     "bound. On a narrow terminal cells are shortened and columns left out; in a pipe only names of "
@@ -159,11 +160,13 @@ static const char about_list[] =
 static const char about_report[] =
     "Shows the newest run of the records, .jsonl or .sqlite files that toll wrote, or of all "
     "records in a directory (not below it; default: the current directory), and a table of earlier "
-    "runs of the same name. --run, --name and --label choose another run. Without --output the "
-    "report is text on stdout.\n"
+    "runs of the same name. If the newest is a rank of a parallel job, its ranks are shown as one. "
+    "--run, --name and --label choose another run. Without --output the report is text on "
+    "stdout.\n"
     "\n"
     "  toll report run.jsonl                     in the terminal\n"
-    "  toll report runs/ --name build -o r.html  a page with charts and earlier builds\n";
+    "  toll report runs/ --name build -o r.html  a page with charts and earlier builds\n"
+    "  toll report runs/1234/                    the ranks of a job together\n";
 
 static const char about_recommend[] =
     "Prints what to request for the next run, and why: for each name of runs one block, from the "

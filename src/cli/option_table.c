@@ -467,6 +467,8 @@ const struct option options[] = {
      "sort by time, name, duration, cpu, memory or exit; -KEY is descending"},
     {"reverse", 'r', SWITCH(list.is_reversed), NULL, NULL, true, FOR_LIST, GROUP_OUTPUT, NULL,
      "reverse the order"},
+    {"ranks", 0, SWITCH(list.each_rank), NULL, NULL, true, FOR_LIST, GROUP_OUTPUT, NULL,
+     "list each rank of a parallel job"},
 
     /* Of single commands */
     {"for", 0,

@@ -61,6 +61,7 @@ struct settings {
         enum list_sort sort; /* by time, the newest first, if nothing else is given */
         bool is_descending;  /* as --sort has it */
         bool is_reversed;
+        bool each_rank; /* of a parallel job, on its own line */
     } list; /* which runs to list, besides labels */
     struct {
         uint64_t runs;           /* 0: not given */

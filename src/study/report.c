@@ -2,10 +2,10 @@
  * toll_report: runs are read from their records one after the other, and each that is wanted is
  * written while its summary is at hand. What is kept of a run is its text and a few figures, so
  * that earlier runs can be shown beside the newest. */
-#include "sink/report/report.h"
 #include "base/err.h"
 #include "base/io/file.h"
 #include "base/memory.h"
+#include "sink/report/job.h"
 #include "study/study.h"
 
 #include <stdio.h>
@@ -25,7 +25,9 @@ struct reporting {
     struct report *report;    /* owned: of the run that is read; NULL: it is not wanted */
     struct written_run *runs; /* owned: all, or the newest so far */
     size_t count, capacity;
-    bool has_failed; /* no memory */
+    struct study_ranks ranks; /* of parallel jobs */
+    bool merges_ranks;        /* a rank is written alone only if no other of its job is there */
+    bool has_failed;          /* no memory */
 };
 
 static void written_run_done(struct written_run *w)
@@ -115,8 +117,11 @@ static void reporting_drop_run(void *arg, const struct study_run *run, size_t nu
 static void reporting_read_item(void *arg, const struct record_item *item)
 {
     struct reporting *p = arg;
+    if (p->merges_ranks)
+        study_ranks_item(&p->ranks, item);
     if (item->kind == RECORD_RUN) {
-        bool is_wanted = reporting_wants(p, item);
+        bool is_wanted = reporting_wants(p, item) &&
+                         !(p->merges_ranks && *item->run->parallel.rank);
         report_free(p->report);
         p->report = is_wanted ? report_new() : NULL;
         p->has_failed |= is_wanted && !p->report;
@@ -239,6 +244,58 @@ static char *reporting_put_together(struct reporting *p, const struct study_runs
     return buf_take(&s.text);
 }
 
+/* Writes the ranks of the newest job as one. 1, 0 when the newest run is not one of several ranks,
+ * or -errno and a sentence. */
+static int reporting_write_job(struct reporting *p, const struct study_runs *runs, char **ret,
+                               struct toll_error *e)
+{
+    struct report_job job;
+    struct sink s = reporting_sink(p);
+    struct buf title = {0};
+    struct report_history none = {0};
+    int r = p->ranks.has_failed ? -ENOMEM : study_ranks_newest(&p->ranks, runs, &job);
+    if (r == -ENOMEM)
+        return err_set(e, r, "cannot write the report: out of memory");
+    if (r > 0 && !p->form->job) {
+        report_job_done(&job);
+        return err_set(e, -EINVAL, "%s shows one run (choose a rank with --run, or another format)",
+                       p->form->name);
+    }
+    if (r <= 0)
+        return r;
+    report_job_put_title(&job, &title);
+    if (p->form->begin)
+        p->form->begin(&s, title.data ? title.data : "");
+    if (p->form->history && p->form->history_is_last)
+        p->form->history(&s, &none);
+    p->form->job(&s, &job);
+    if (p->form->end)
+        p->form->end(&s);
+    report_job_done(&job);
+    buf_done(&title);
+    *ret = buf_take(&s.text);
+    return *ret ? 1 : err_set(e, -ENOMEM, "cannot write the report: out of memory");
+}
+
+/* Reads the newest run again, which is a rank alone, and writes it like any other. */
+static int reporting_write_rank(struct reporting *p, const struct study_runs *runs,
+                                struct toll_error *e)
+{
+    struct study_runs again = {0};
+    const struct study_run *newest = NULL;
+    for (size_t i = 0; i < runs->count; i++)
+        if (!newest || runs->items[i].start_ns >= newest->start_ns)
+            newest = &runs->items[i];
+    if (!newest || !*newest->parallel.rank)
+        return 0;
+    struct study_filter filter = {.id = *newest->id ? newest->id : NULL, .number = newest->number};
+    struct study_hook hook = {reporting_read_item, reporting_drop_run, p};
+    p->merges_ranks = false;
+    int r = study_add(&again, newest->path, &filter, &hook, NULL, NULL, e);
+    study_runs_done(&again);
+    return r;
+}
+
 int toll_report(const struct toll_report *asked, const struct toll_output *output, char **ret,
                 struct toll_error *e)
 {
@@ -261,22 +318,32 @@ int toll_report(const struct toll_report *asked, const struct toll_output *outpu
         return err_set(e, -EINVAL, "%s shows one run (choose one, or another format)", format);
     struct study_filter filter = {.name = p.asked.name, .labels = p.asked.labels};
     struct study_hook hook = {reporting_read_item, reporting_drop_run, &p};
+    p.merges_ranks = !p.asked.all && !p.asked.run && !p.asked.run_id;
     const char *const *path = p.asked.records ? p.asked.records : here;
     for (; r == 0 && *path; path++)
         r = study_add(&runs, *path, &filter, &hook, p.asked.note, p.asked.note_arg, e);
+    char *text = NULL;
+    if (r == 0 && p.merges_ranks) {
+        r = reporting_write_job(&p, &runs, &text, e);
+        if (r == 0)
+            r = reporting_write_rank(&p, &runs, e);
+    }
+    bool is_job = text;
+    r = r > 0 ? 0 : r;
     report_free(p.report);
-    if (r == 0 && !p.count && !p.has_failed)
+    if (r == 0 && !p.count && !p.has_failed && !is_job)
         r = !runs.seen
                 ? err_set(e, -ENOENT, "no run in %zu record%s", runs.records,
                           runs.records == 1 ? "" : "s")
                 : err_set(e, -ENOENT, "none of %zu run%s in %zu record%s matches", runs.seen,
                           runs.seen == 1 ? "" : "s", runs.records, runs.records == 1 ? "" : "s");
     study_sort(&runs);
-    if (r == 0)
+    if (r == 0 && !is_job)
         reporting_note_ends(&p, &runs,
                             !p.asked.records || p.asked.records[1] ||
                                 file_is_directory(p.asked.records[0]));
-    char *text = r == 0 && !p.has_failed ? reporting_put_together(&p, &runs) : NULL;
+    if (!is_job)
+        text = r == 0 && !p.has_failed ? reporting_put_together(&p, &runs) : NULL;
     if (r == 0 && !text)
         r = err_set(e, -ENOMEM, "cannot write the report: out of memory");
     if (r == 0)
@@ -284,6 +351,7 @@ int toll_report(const struct toll_report *asked, const struct toll_output *outpu
     for (size_t i = 0; i < p.count; i++)
         written_run_done(&p.runs[i]);
     free(p.runs);
+    study_ranks_done(&p.ranks);
     study_runs_done(&runs);
     return r;
 }

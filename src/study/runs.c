@@ -356,6 +356,8 @@ static bool run_copy(struct study_run *ret, const char *path, const struct recor
         .id = copy_text(run->id, &failed),
         .name = copy_text(run->name, &failed),
         .host = copy_text(run->host, &failed),
+        .parallel = run->parallel,
+        .job = run->job,
         .command = copy_words(run->command, &failed),
         .labels = copy_words(run->labels, &failed),
         .start_ns = run->start_real_ns,

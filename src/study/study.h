@@ -81,6 +81,8 @@ struct study_run {
     char *path;      /* of its record */
     uint64_t number; /* in its record */
     char *id, *name, *host;
+    struct parallel parallel; /* its place in a parallel job */
+    struct batch_job job;
     char **command, **labels; /* NULL-terminated */
     uint64_t start_ns;        /* since 1970 */
     uint64_t elapsed_ns, samples;
@@ -147,6 +149,28 @@ void study_runs_done(struct study_runs *runs);
 
 /* The name that was given, or else the command as it could be typed, cut to some columns. */
 void study_put_name(struct buf *b, const struct study_run *r);
+
+/* ==== Parallel jobs =========================================================================== */
+
+/* What the ranks of parallel jobs used over time, collected while their records are read. Zeroed is
+ * empty. */
+struct study_ranks {
+    struct study_rank *items; /* owned */
+    size_t count, capacity;
+    struct study_rank *open; /* owned; of the run that is read, or NULL */
+    bool has_failed;         /* no memory */
+};
+
+/* An item of a record, in order. Runs without a rank are ignored. */
+void study_ranks_item(struct study_ranks *k, const struct record_item *item);
+void study_ranks_done(struct study_ranks *k);
+
+/* The job that the newest rank belongs to, if there are records of two ranks of it and no run
+ * started after it. 1, 0 when that is not so, or -ENOMEM. What is returned borrows from both and
+ * ends with report_job_done. */
+struct report_job;
+int study_ranks_newest(struct study_ranks *k, const struct study_runs *runs,
+                       struct report_job *ret);
 
 /* ==== Statistics ============================================================================== */
 

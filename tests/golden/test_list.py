@@ -183,7 +183,7 @@ def test_json(runs):
         "record", "run", "id", "start", "wall_seconds", "samples", "status", "code", "signal",
         "oom_killed", "timed_out", "cut_short", "cpu_seconds", "cpu_quality", "memory_peak_bytes",
         "memory_quality", "name", "command", "attached_to", "labels", "job_id", "array_index", "rank",
-        "local_rank", "world_size", "host", "toll"]
+        "local_rank", "world_size", "launch", "host", "toll"]
     assert (a["record"], a["run"], a["wall_seconds"]) == (f"{runs}/a.jsonl", 1, 3700)
     assert (a["cpu_seconds"], a["cpu_quality"]) == (7200, "exact")
     assert (a["memory_peak_bytes"], a["memory_quality"]) == (3 * 2**30, "sampled")

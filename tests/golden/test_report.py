@@ -98,7 +98,8 @@ def test_with_the_record_and_from_it(tmp_path):
 
 
 def test_every_finding_is_documented():
-    source = (recorded.TOP / "src/sink/report/findings.c").read_text()
+    source = "".join((recorded.TOP / f"src/sink/report/{name}.c").read_text()
+                     for name in ("findings", "job"))
     calls = re.findall(r"finding_add\((.*?)\)", source, re.S)
     assert KEYS == {key for call in calls for key in re.findall(r'"([a-z-]+)"', call)}
 

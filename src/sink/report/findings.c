@@ -40,7 +40,7 @@ enum { LEAST_SAMPLES = 10 };
 
 /* ---- List ------------------------------------------------------------------------------------ */
 
-static struct report_finding *finding_add(struct report_findings *f, const char *key,
+struct report_finding *report_finding_add(struct report_findings *f, const char *key,
                                           enum finding_weight weight)
 {
     struct report_finding *one = &f->items[f->count];
@@ -159,7 +159,7 @@ static void find_limits(const struct report *r, struct report_findings *f)
     };
     const struct toll_end *end = &r->summary->whole.end;
     if (end->oom_killed) {
-        struct report_finding *one = finding_add(f, "oom", FINDING_PROBLEM);
+        struct report_finding *one = report_finding_add(f, "oom", FINDING_PROBLEM);
         buf_puts(&one->sentence, "The kernel killed the job because memory ran out.");
         const struct limit *l = &r->summary->whole.limits.of[LIMIT_MEMORY_BYTES];
         if (l->known && !l->unlimited) {
@@ -183,7 +183,7 @@ static void find_limits(const struct report *r, struct report_findings *f)
          * hardly notices. */
         bool is_cache = is_memory && held_of_limit(r, l, &held) &&
                         held < MEMORY_NEAR * (double)l->value;
-        struct report_finding *one = finding_add(f, "limit-hit",
+        struct report_finding *one = report_finding_add(f, "limit-hit",
                                                  is_cache ? FINDING_NOTE : FINDING_PROBLEM);
         buf_printf(&one->sentence, "The job reached its %s%s.", names[kind],
                    is_cache ? ", mostly with the page cache" : "");
@@ -216,7 +216,7 @@ static void find_memory_use(const struct report *r, struct report_findings *f)
     if (!is_peak && !is_long_enough(r))
         return;
     if (used >= MEMORY_NEAR * limit) {
-        struct report_finding *one = finding_add(f, "memory-near-limit", FINDING_WARNING);
+        struct report_finding *one = report_finding_add(f, "memory-near-limit", FINDING_WARNING);
         buf_puts(&one->sentence, "Memory came close to the limit.");
         put_share_of(&one->evidence, used, limit);
         buf_puts(&one->evidence, has_cache ? ", with the page cache of the cgroup" : "");
@@ -231,7 +231,7 @@ static void find_memory_use(const struct report *r, struct report_findings *f)
                       report_quality(r, process_memory_rss_bytes) == QUALITY_LOWER_BOUND;
     if (is_requested && !lacks_some && used > 0 && used < MEMORY_UNUSED * limit &&
         is_long_enough(r)) {
-        struct report_finding *one = finding_add(f, "memory-unused", FINDING_NOTE);
+        struct report_finding *one = report_finding_add(f, "memory-unused", FINDING_NOTE);
         buf_puts(&one->sentence, "Most of the allowed memory was not used.");
         put_share_of(&one->evidence, used, limit);
         buf_puts(&one->evidence, " at peak");
@@ -247,7 +247,7 @@ static bool find_throttling(const struct report *r, struct report_findings *f)
                                                         &throttled);
     if (!t || throttled < THROTTLED_SHARE * elapsed)
         return false;
-    struct report_finding *one = finding_add(f, "cpu-throttled", FINDING_WARNING);
+    struct report_finding *one = report_finding_add(f, "cpu-throttled", FINDING_WARNING);
     const struct limit *l = &r->summary->whole.limits.of[LIMIT_CPUS];
     buf_puts(&one->sentence, "The CPU quota of the cgroup held the job back.");
     human_seconds(&one->evidence, throttled);
@@ -282,7 +282,7 @@ static void find_cpu(const struct report *r, struct report_findings *f)
     double waited = knows(r, process_cpu_wait_seconds) ? report_figure(r, process_cpu_wait_seconds)
                                                        : 0;
     if (waited >= WAIT_SHARE * (cpu + waited) && waited >= WAIT_OF_RUN * elapsed) {
-        struct report_finding *one = finding_add(f, "waiting-for-cpu", FINDING_WARNING);
+        struct report_finding *one = report_finding_add(f, "waiting-for-cpu", FINDING_WARNING);
         buf_puts(&one->sentence, "The job often waited for a free CPU.");
         put_figure(r, &one->evidence, process_cpu_wait_seconds);
         buf_puts(&one->evidence, " waiting, ");
@@ -304,8 +304,8 @@ static void find_cpu(const struct report *r, struct report_findings *f)
     bool is_serial = mean >= SERIAL_MEAN && peak > 0 && peak <= SERIAL_PEAK;
     if (!is_serial && mean >= IDLE_SHARE * allowed)
         return;
-    struct report_finding *one = is_serial ? finding_add(f, "serial", FINDING_WARNING)
-                                           : finding_add(f, "cores-idle", FINDING_NOTE);
+    struct report_finding *one = is_serial ? report_finding_add(f, "serial", FINDING_WARNING)
+                                           : report_finding_add(f, "cores-idle", FINDING_NOTE);
     if (is_serial)
         put_cores(&one->sentence, allowed - 1);
     else
@@ -330,7 +330,7 @@ static void find_disk(const struct report *r, struct report_findings *f)
     double elapsed = (double)r->summary->elapsed_ns / 1e9, waited;
     if (cgroup_with_most(r, cgroup_io_pressure_some_seconds, &waited) &&
         waited >= PRESSURE_SHARE * elapsed) {
-        struct report_finding *one = finding_add(f, "waiting-for-disk", FINDING_WARNING);
+        struct report_finding *one = report_finding_add(f, "waiting-for-disk", FINDING_WARNING);
         buf_puts(&one->sentence, "Tasks in the job's cgroup often waited for the disk.");
         human_seconds(&one->evidence, waited);
         buf_puts(&one->evidence, " with a task waiting for I/O, in ");
@@ -338,7 +338,7 @@ static void find_disk(const struct report *r, struct report_findings *f)
     }
     if (knows(r, process_memory_swap_bytes) &&
         report_figure(r, process_memory_swap_bytes) >= SWAP_BYTES) {
-        struct report_finding *one = finding_add(f, "swap", FINDING_WARNING);
+        struct report_finding *one = report_finding_add(f, "swap", FINDING_WARNING);
         buf_puts(&one->sentence, "A part of the job was swapped out.");
         put_figure(r, &one->evidence, process_memory_swap_bytes);
         buf_puts(&one->evidence, " at peak");
@@ -346,7 +346,7 @@ static void find_disk(const struct report *r, struct report_findings *f)
     if (knows(r, process_faults_major_count)) {
         double faults = report_figure(r, process_faults_major_count);
         if (faults >= FAULTS_PER_SECOND * elapsed && faults >= 10 * FAULTS_PER_SECOND) {
-            struct report_finding *one = finding_add(f, "major-faults", FINDING_WARNING);
+            struct report_finding *one = report_finding_add(f, "major-faults", FINDING_WARNING);
             buf_puts(&one->sentence, "Memory was often read back from disk.");
             put_figure(r, &one->evidence, process_faults_major_count);
             buf_puts(&one->evidence, " major page faults in ");
@@ -379,7 +379,7 @@ static void find_growth(const struct report *r, struct report_findings *f)
     double rise = slope * (double)(until - from) / 1e9;
     if (fit < GROWTH_FIT || rise < GROWTH_SHARE * t->max || rise < GROWTH_BYTES)
         return;
-    struct report_finding *one = finding_add(f, "memory-grows", FINDING_WARNING);
+    struct report_finding *one = report_finding_add(f, "memory-grows", FINDING_WARNING);
     buf_puts(&one->sentence, "Memory grew steadily: this may be a leak.");
     buf_bytes(&one->evidence, slope * 60);
     buf_puts(&one->evidence, " per minute since the first third of the run, ");
@@ -398,7 +398,7 @@ static void find_dominant(const struct report *r, struct report_findings *f)
     double cpu = report_figure(r, process_cpu_seconds), own = (double)p->cpu_ns / 1e9;
     if (!p->has_cpu || cpu <= DOMINANT_SECONDS || own < DOMINANT_SHARE * cpu)
         return;
-    struct report_finding *one = finding_add(f, "one-process", FINDING_NOTE);
+    struct report_finding *one = report_finding_add(f, "one-process", FINDING_NOTE);
     buf_puts(&one->sentence, "One process used most of the CPU time: ");
     buf_printable(&one->sentence, p->name, strlen(p->name));
     buf_printf(&one->sentence, " (pid %d).", (int)p->pid);
@@ -409,30 +409,30 @@ static void find_dominant(const struct report *r, struct report_findings *f)
     put_percent(&one->evidence, own / cpu > 1 ? 1 : own / cpu);
 }
 
-/* Only a report of several records of one job has ranks. */
-static void find_imbalance(const struct report *r, struct report_findings *f)
+void report_find_imbalance(const struct report_rank *ranks, unsigned count,
+                           struct report_findings *f)
 {
     const struct report_rank *most = NULL, *least = NULL;
     double sum = 0;
-    for (unsigned i = 0; i < r->rank_count; i++) {
-        const struct report_rank *k = &r->ranks[i];
+    for (unsigned i = 0; ranks && i < count; i++) {
+        const struct report_rank *k = &ranks[i];
         most = !most || k->cpu_seconds > most->cpu_seconds ? k : most;
         least = !least || k->cpu_seconds < least->cpu_seconds ? k : least;
         sum += k->cpu_seconds;
     }
-    if (r->rank_count < 2 || sum <= 0)
+    if (!most || count < 2 || sum <= 0)
         return;
-    double mean = sum / r->rank_count;
+    double mean = sum / count;
     if (most->cpu_seconds < RANK_SHARE * mean)
         return;
-    struct report_finding *one = finding_add(f, "rank-imbalance", FINDING_WARNING);
+    struct report_finding *one = report_finding_add(f, "rank-imbalance", FINDING_WARNING);
     buf_puts(&one->sentence, "Work is uneven between the ranks: rank ");
     buf_printable(&one->sentence, most->name, strlen(most->name));
     buf_puts(&one->sentence, " computed most.");
     human_seconds(&one->evidence, most->cpu_seconds);
     buf_puts(&one->evidence, " of CPU time, ");
     human_seconds(&one->evidence, mean);
-    buf_printf(&one->evidence, " on average of %u ranks, ", r->rank_count);
+    buf_printf(&one->evidence, " on average of %u ranks, ", count);
     human_seconds(&one->evidence, least->cpu_seconds);
     buf_puts(&one->evidence, " in rank ");
     buf_printable(&one->evidence, least->name, strlen(least->name));
@@ -520,9 +520,9 @@ static void find_gpus(const struct report *r, struct report_findings *f)
             buf_done(&names);
             continue;
         }
-        struct report_finding *one = kind == 0   ? finding_add(f, "gpu-unused", FINDING_WARNING)
-                                     : kind == 1 ? finding_add(f, "gpu-starved", FINDING_WARNING)
-                                                 : finding_add(f, "gpu-idle", FINDING_WARNING);
+        struct report_finding *one = kind == 0   ? report_finding_add(f, "gpu-unused", FINDING_WARNING)
+                                     : kind == 1 ? report_finding_add(f, "gpu-starved", FINDING_WARNING)
+                                                 : report_finding_add(f, "gpu-idle", FINDING_WARNING);
         if (count == 1)
             buf_puts(&one->sentence, "GPU ");
         else
@@ -555,7 +555,6 @@ void report_find(const struct report *r, struct report_findings *ret)
         find_limits(r, ret);
         find_memory_use(r, ret);
     }
-    find_imbalance(r, ret);
     if (is_judged && r->summary->has_target) {
         find_cpu(r, ret);
         find_disk(r, ret);
@@ -574,7 +573,7 @@ void report_find(const struct report *r, struct report_findings *ret)
         ret->items[k] = one;
     }
     if (!is_judged) {
-        struct report_finding *one = finding_add(ret, "too-short", FINDING_NOTE);
+        struct report_finding *one = report_finding_add(ret, "too-short", FINDING_NOTE);
         buf_puts(&one->sentence, "The run was too short to judge how it used the machine.");
         buf_printf(&one->evidence, "%llu sample%s in ", (unsigned long long)r->frames,
                    r->frames == 1 ? "" : "s");

@@ -2,7 +2,7 @@
  * The report as JSON (docs/schema/report.schema.json): the summary with its own keys, and what only
  * a report has. */
 #include "record/write.h"
-#include "sink/report/report.h"
+#include "sink/report/job.h"
 
 static void json_put_findings(struct json_out *j, const struct report *r)
 {
@@ -135,6 +135,13 @@ static void json_run(struct sink *s, const struct report *r)
     json_object_end(&j);
 }
 
+/* After the history, which is empty as the runs are. */
+static void json_job(struct sink *s, const struct report_job *j)
+{
+    buf_puts(&s->text, ",\n  \"job\": ");
+    job_json(s, j);
+}
+
 static void json_history(struct sink *s, const struct report_history *h)
 {
     struct json_out j;
@@ -176,6 +183,7 @@ static void json_end(struct sink *s)
 }
 
 const struct report_form report_json = {
+    .job = json_job,
     .name = "json",
     .between = ",\n",
     .history_is_last = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The report as Markdown: short, for a merge request or the page of a CI job. */
-#include "sink/report/report.h"
+#include "sink/report/job.h"
 
 #include <string.h>
 
@@ -166,6 +166,7 @@ static void markdown_history(struct sink *s, const struct report_history *h)
 }
 
 const struct report_form report_markdown = {
+    .job = job_markdown,
     .name = "markdown",
     .between = "\n",
     .run = markdown_run,

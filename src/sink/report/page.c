@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The report as a page of HTML that needs nothing else. */
-#include "sink/report/report.h"
+#include "sink/report/job.h"
 
 #include "base/memory.h"
 
@@ -601,6 +601,7 @@ static void html_end(struct sink *s)
 }
 
 const struct report_form report_html = {
+    .job = job_html,
     .name = "html",
     .between = "<hr>\n",
     .begin = html_begin,

@@ -147,8 +147,6 @@ struct report {
     struct report_event *events; /* owned */
     unsigned event_count;
     uint64_t events_left_out;
-    const struct report_rank *ranks; /* borrowed; NULL: the report is of one record */
-    unsigned rank_count;
     bool has_failed; /* no memory for a part of it */
 };
 
@@ -271,6 +269,14 @@ struct report_findings {
 void report_find(const struct report *r, struct report_findings *ret);
 void report_findings_done(struct report_findings *f);
 
+/* A finding to complete; beyond REPORT_FINDINGS it is not kept. */
+struct report_finding *report_finding_add(struct report_findings *f, const char *key,
+                                          enum finding_weight weight);
+
+/* The finding that one of the ranks of a job computed much more than the others. */
+void report_find_imbalance(const struct report_rank *ranks, unsigned count,
+                           struct report_findings *f);
+
 /* ==== Drawing ================================================================================= */
 
 /* Escaped for HTML and SVG; control characters are replaced. */
@@ -314,6 +320,8 @@ bool timeline_is_empty(const struct report *r);
 
 /* ==== Forms =================================================================================== */
 
+struct report_job; /* sink/report/job.h */
+
 /* A form of a report: its parts are written in this order, the history before the runs when it is
  * an overview. Any may be NULL. */
 struct report_form {
@@ -322,6 +330,7 @@ struct report_form {
     bool history_is_last; /* always written, after the runs */
     void (*begin)(struct sink *s, const char *title);
     void (*run)(struct sink *s, const struct report *r);
+    void (*job)(struct sink *s, const struct report_job *j); /* the ranks of a job as one */
     void (*history)(struct sink *s, const struct report_history *h);
     void (*end)(struct sink *s);
 };

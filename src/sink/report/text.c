@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The report for a terminal: the same parts as the page, in as many columns as there are. */
-#include "sink/report/report.h"
+#include "sink/report/job.h"
 
 #include <string.h>
 
@@ -533,6 +533,7 @@ static void text_run(struct sink *s, const struct report *r)
 }
 
 const struct report_form report_text = {
+    .job = job_text,
     .name = "text",
     .between = "\n",
     .run = text_run,

@@ -273,6 +273,33 @@ static void test_rank_the_innermost_launcher_counts(void **state)
     rank_clear_variables();
 }
 
+static void test_rank_runs_of_one_job(void **state)
+{
+    const uint64_t s = NS_PER_SECOND;
+    struct rank_run runs[] = {
+        {"0", "a", "7", "", "2", "x", 100 * s, 200 * s, 0, 0, 0},
+        {"0", "b", "7", "", "2", "x", 100 * s, 200 * s, 0, 0, 0}, /* beside it */
+        {"1", "a", "7", "", "2", "x", 150 * s, 200 * s, 0, 0, 0},
+        {"1", "b", "7", "", "2", "x", 101 * s, 200 * s, 0, 0, 0},
+        {"", "", "", "", "", "x", 100 * s, 200 * s, 0, 0, 0}, /* not a rank */
+        {"", "", "", "", "", "x", 100 * s, 200 * s, 0, 0, 0},
+        {"0", "a", "7", "", "2", "x", 205 * s, 300 * s, 0, 0, 0}, /* again */
+        {"1", "a", "7", "", "2", "x", 206 * s, 300 * s, 0, 0, 0},
+        {"0", "a", "7", "", "2", "x", 900 * s, 910 * s, 0, 0, 0}, /* much later */
+        {"0", "", "7", "", "2", "x", 100 * s, 200 * s, 0, 0, 0},  /* no id of the launch */
+        {"1", "", "7", "", "2", "y", 100 * s, 200 * s, 0, 0, 0},
+    };
+    assert_int_equal(rank_group(runs, ARRAY_LEN(runs)), 0);
+    assert_int_equal(runs[0].number, runs[2].number);
+    assert_int_equal(runs[1].number, runs[3].number);
+    assert_int_equal(runs[6].number, runs[7].number);
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+        for (size_t k = 0; k < i; k++)
+            if (!(i == 2 && k == 0) && !(i == 3 && k == 1) && !(i == 7 && k == 6))
+                assert_int_not_equal(runs[i].number, runs[k].number);
+    assert_int_equal(rank_group(NULL, 0), 0);
+}
+
 static void test_rank_in_file_names(void **state)
 {
     struct toll_error e = {0};
@@ -761,6 +788,7 @@ int main(void)
         cmocka_unit_test(test_err_nobody_asks),
         cmocka_unit_test(test_err_too_long),
         cmocka_unit_test(test_rank_the_innermost_launcher_counts),
+        cmocka_unit_test(test_rank_runs_of_one_job),
         cmocka_unit_test(test_rank_in_file_names),
         cmocka_unit_test(test_rank_the_batch_job),
         cmocka_unit_test(test_arena_zeroed_and_aligned),

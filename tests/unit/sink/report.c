@@ -338,17 +338,17 @@ static void test_findings_gpus(void **state)
 
 static void test_findings_ranks(void **state)
 {
-    struct case_of c;
     struct report_rank ranks[] = {{"0", 100}, {"1", 100}, {"2", 150}};
-    case_make(&c);
-    c.r->ranks = ranks;
-    c.r->rank_count = 3;
-    assert_true(has_finding(&c, "rank-imbalance"));
+    struct report_findings f = {0};
+    report_find_imbalance(ranks, 3, &f);
+    assert_int_equal(f.count, 1);
+    assert_string_equal(f.items[0].key, "rank-imbalance");
+    report_findings_done(&f);
     ranks[2].cpu_seconds = 130;
-    assert_false(has_finding(&c, "rank-imbalance"));
-    c.r->rank_count = 1;
-    assert_false(has_finding(&c, "rank-imbalance"));
-    case_remove(&c);
+    f = (struct report_findings){0};
+    report_find_imbalance(ranks, 3, &f);
+    report_find_imbalance(ranks, 1, &f);
+    assert_int_equal(f.count, 0);
 }
 
 /* As many as there are limits: the page has all, Markdown the first five. */
