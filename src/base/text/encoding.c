@@ -227,6 +227,51 @@ void snappy_compress(struct buf *b, const char *data, size_t length)
     }
 }
 
+/* ==== Base64 ================================================================================== */
+
+void base64_add(struct buf *b, const char *data, size_t length, bool for_urls)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    const char *last = for_urls ? "-_" : "+/";
+    while (length) {
+        size_t n = min_u64(length, 3);
+        unsigned bits = 0;
+        for (size_t i = 0; i < 3; i++)
+            bits = bits << 8 | (i < n ? (unsigned char)data[i] : 0);
+        for (size_t i = 0; i < 4; i++) {
+            unsigned six = bits >> (18 - 6 * i) & 63;
+            buf_putc(b, i > n ? '=' : six < 62 ? letters[six] : last[six - 62]);
+        }
+        data += n;
+        length -= n;
+    }
+}
+
+/* ==== Markup ================================================================================== */
+
+void html_add(struct buf *b, const char *text, size_t length)
+{
+    struct buf clean = {0};
+    buf_printable(&clean, text, length);
+    for (size_t i = 0; !buf_failed(&clean) && i < clean.length; i++) {
+        switch (clean.data[i]) {
+        case '&': buf_puts(b, "&amp;"); break;
+        case '<': buf_puts(b, "&lt;"); break;
+        case '>': buf_puts(b, "&gt;"); break;
+        case '"': buf_puts(b, "&quot;"); break;
+        case '\'': buf_puts(b, "&#39;"); break;
+        default: buf_putc(b, clean.data[i]);
+        }
+    }
+    b->failed |= buf_failed(&clean);
+    buf_done(&clean);
+}
+
+void html_put(struct buf *b, const char *text)
+{
+    html_add(b, text, strlen(text));
+}
+
 /* ==== Gzip ==================================================================================== */
 
 #ifdef HAS_ZLIB

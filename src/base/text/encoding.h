@@ -46,6 +46,17 @@ static inline void protobuf_add_whole(struct buf *b, const struct protobuf_field
     buf_add(b, f->whole.at, (size_t)(f->whole.end - f->whole.at));
 }
 
+/* ==== Base64 ================================================================================== */
+
+/* for_urls: with - and _ instead of + and /. */
+void base64_add(struct buf *b, const char *data, size_t length, bool for_urls);
+
+/* ==== Markup ================================================================================== */
+
+/* Escaped for HTML, SVG and XML; control characters are replaced. */
+void html_put(struct buf *b, const char *text);
+void html_add(struct buf *b, const char *text, size_t length);
+
 /* ==== Gzip ==================================================================================== */
 
 /* Compression as gzip by zlib, which is loaded when it is asked for: neither the build nor a

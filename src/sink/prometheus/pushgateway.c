@@ -4,6 +4,7 @@
  * labels of the user, which may replace job. */
 #include "base/err.h"
 #include "base/io/url.h"
+#include "base/text/encoding.h"
 #include "sink/exposition.h"
 #include "sink/http.h"
 #include "sink/sink.h"
@@ -32,30 +33,13 @@ static void pushgateway_summary(struct sink *s, const struct summary *summary)
 /* ---- The group ------------------------------------------------------------------------------- */
 
 /* Values with a slash, which cannot be in a path even if encoded, and dots alone are in base64. */
-static void pushgateway_add_base64(struct buf *b, const char *text)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    size_t left = strlen(text);
-    while (left) {
-        size_t n = min_u64(left, 3);
-        unsigned bits = 0;
-        for (size_t i = 0; i < 3; i++)
-            bits = bits << 8 | (i < n ? (unsigned char)text[i] : 0);
-        for (size_t i = 0; i < 4; i++)
-            buf_putc(b, i <= n ? letters[bits >> (18 - 6 * i) & 63] : '=');
-        text += n;
-        left -= n;
-    }
-}
-
 static void pushgateway_add_group(struct buf *b, const char *before, const char *name,
                                   const char *value)
 {
     bool is_special = strchr(value, '/') || strspn(value, ".") == strlen(value);
     buf_printf(b, "/%s%s%s/", before, name, is_special ? "@base64" : "");
     if (is_special)
-        pushgateway_add_base64(b, value);
+        base64_add(b, value, strlen(value), true);
     else
         url_encode(b, value, strlen(value), "");
 }

@@ -19,31 +19,6 @@ enum {
     BAR = 16, /* height of a bar of the timeline */
 };
 
-/* ==== Text ==================================================================================== */
-
-void html_add(struct buf *b, const char *text, size_t length)
-{
-    struct buf clean = {0};
-    buf_printable(&clean, text, length);
-    for (size_t i = 0; !buf_failed(&clean) && i < clean.length; i++) {
-        switch (clean.data[i]) {
-        case '&': buf_puts(b, "&amp;"); break;
-        case '<': buf_puts(b, "&lt;"); break;
-        case '>': buf_puts(b, "&gt;"); break;
-        case '"': buf_puts(b, "&quot;"); break;
-        case '\'': buf_puts(b, "&#39;"); break;
-        default: buf_putc(b, clean.data[i]);
-        }
-    }
-    b->failed |= buf_failed(&clean);
-    buf_done(&clean);
-}
-
-void html_put(struct buf *b, const char *text)
-{
-    html_add(b, text, strlen(text));
-}
-
 /* ==== Axes ==================================================================================== */
 
 /* The smallest of 1, 2, 5, 10, 20, … times `unit` that is not below the value. */

@@ -3,6 +3,7 @@
  * while the run goes, in fixed memory however long it is; a page is written from it at the end. */
 #pragma once
 
+#include "base/text/encoding.h"
 #include "sink/sink.h"
 #include "sink/words.h"
 
@@ -278,10 +279,6 @@ void report_find_imbalance(const struct report_rank *ranks, unsigned count,
                            struct report_findings *f);
 
 /* ==== Drawing ================================================================================= */
-
-/* Escaped for HTML and SVG; control characters are replaced. */
-void html_put(struct buf *b, const char *text);
-void html_add(struct buf *b, const char *text, size_t length);
 
 bool chart_is_empty(const struct chart *c);
 const char *chart_title(const struct chart *c);
