@@ -16,11 +16,10 @@
 #include <sys/stat.h>
 
 const struct sink_kind *const sink_kinds[] = {
-    &sink_csv,          &sink_jsonl,  &sink_json,       &sink_text,
-    &sink_lines,        &sink_status, &sink_sqlite,     &sink_openmetrics,
-    &sink_mlflow,       &sink_otlp,   &sink_prometheus, &sink_pushgateway,
-    &sink_sub_tracking, &sink_html,   &sink_markdown,   &sink_svg,
-    &sink_hyperfine,    NULL,
+    &sink_csv,        &sink_jsonl,       &sink_json,         &sink_text,     &sink_lines,
+    &sink_status,     &sink_sqlite,      &sink_openmetrics,  &sink_mlflow,   &sink_otlp,
+    &sink_prometheus, &sink_pushgateway, &sink_sub_tracking, &sink_html,     &sink_markdown,
+    &sink_svg,        &sink_hyperfine,   &sink_junit,        &sink_jobstats, NULL,
 };
 
 /* ==== Sink options ============================================================================ */

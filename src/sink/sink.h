@@ -202,9 +202,10 @@ struct sink {
 
 /* All formats, NULL-terminated, and each by its name. */
 extern const struct sink_kind *const sink_kinds[];
-extern const struct sink_kind sink_csv, sink_html, sink_hyperfine, sink_json, sink_jsonl,
-    sink_lines, sink_markdown, sink_mlflow, sink_openmetrics, sink_otlp, sink_prometheus,
-    sink_pushgateway, sink_sqlite, sink_status, sink_sub_tracking, sink_svg, sink_text;
+extern const struct sink_kind sink_csv, sink_html, sink_hyperfine, sink_jobstats, sink_json,
+    sink_jsonl, sink_junit, sink_lines, sink_markdown, sink_mlflow, sink_openmetrics, sink_otlp,
+    sink_prometheus, sink_pushgateway, sink_sqlite, sink_status, sink_sub_tracking, sink_svg,
+    sink_text;
 
 /* The kind that writes a format in a layout, or -EINVAL and a sentence. */
 int sink_choose_layout(const struct sink_kind *kind, const struct layout_choice *choice,

@@ -45,6 +45,8 @@ ALLOWED = {
     ("src/record/sqlite/schema.c", "wall_seconds"),
     # A name of OpenTelemetry.
     ("src/sink/otlp/names.c", "context_switches"),
+    # A key of jobstats.
+    ("src/sink/jobstats.c", "gpus"),
     # A table.
     ("src/record/sqlite/schema.c", "processes"),
     ("docs/schema/record.schema.json", "processes"),
