@@ -25,6 +25,7 @@ struct toll_layout {
     const char *formats;  /* formats that have it, separated by blanks */
     const char *help;     /* for people */
     uint64_t interval_ns; /* default time between samples of that tool; 0: it has none */
+    const char *series;   /* those of its formats that have a row for each sample; NULL: none */
 };
 
 /* The i-th layout; NULL after the last. */

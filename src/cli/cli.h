@@ -29,9 +29,10 @@ enum {
     FOR_RECOMMEND = 1 << 15,
     FOR_REPORT = 1 << 16,
     FOR_COMPARE = 1 << 17,
-    FOR_ANY_COMMAND = (1 << 18) - 1,
+    FOR_TIME = 1 << 18,
+    FOR_ANY_COMMAND = (1 << 19) - 1,
     FOR_NO_TARGET = FOR_DOCTOR | FOR_METRICS | FOR_LAYOUTS | FOR_OUTPUTS,
-    FOR_OPTIONS_FIRST = FOR_RUN | FOR_MARK, /* whose options end at the first word */
+    FOR_OPTIONS_FIRST = FOR_RUN | FOR_MARK | FOR_TIME, /* whose options end at the first word */
 };
 
 /* Headings of 'toll help', in this order. */
@@ -83,6 +84,7 @@ int sub_tracking_main(int argc, char **argv);
 int resend_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 int help_main(int argc, char **argv);
+int time_main(int argc, char **argv);
 int version_main(int argc, char **argv);
 
 /* The names of the checks. */

@@ -26,13 +26,31 @@ bool layout_has(const struct settings *s, const char *format)
     return has_format(s->layout, format);
 }
 
+/* Whether the layout has a row for each sample in that format. */
+static bool has_series(const char *layout, const char *format)
+{
+    const struct toll_layout *d = layout ? layout_named(layout) : NULL;
+    return d && d->series && format && option_choose(d->series, format) >= 0;
+}
+
 static const char *layout_option_series_of(const char *layout)
 {
-    static const char *const series[] = {"csv", "jsonl"};
+    static const char *const series[] = {"csv", "jsonl", "text"};
     for (size_t i = 0; i < ARRAY_LEN(series); i++)
-        if (has_format(layout, series[i]))
+        if (has_series(layout, series[i]))
             return series[i];
     return NULL;
+}
+
+/* The format of an output in a layout whose name has no suffix of a format. */
+static const char *layout_option_usual_format(const char *layout)
+{
+    static const char *const formats[] = {"csv", "jsonl", "text", "json"};
+    const char *series = layout_option_series_of(layout);
+    for (size_t i = 0; i < ARRAY_LEN(formats) && !series; i++)
+        if (has_format(layout, formats[i]))
+            series = formats[i];
+    return series;
 }
 
 const char *layout_series(const struct settings *s)
@@ -83,15 +101,14 @@ const char *output_format(const struct settings *s, const char *output, const ch
     f = toll_format_of(output);
     if (f)
         return f->name;
-    return s->format ? s->format : layout_option_series_of(own ? own : s->layout);
+    return s->format ? s->format : layout_option_usual_format(own ? own : s->layout);
 }
 
 /* Whether rows of a layout go to an output. */
 static bool takes_series(const struct settings *s, const char *output, const char *layout)
 {
     const char *path, *format = output_format(s, output, &path);
-    return file_is_directory(path) || (has_format(layout, format) && strcmp(format, "json") != 0 &&
-                                       strcmp(format, "text") != 0);
+    return file_is_directory(path) || has_series(layout, format);
 }
 
 static bool set_interval_of(struct settings *s, const char *layout)

@@ -204,6 +204,14 @@ static const char about_resend[] =
     "the same server, or to DESTINATION, written as for --output, and removed on success. Nothing "
     "is sent twice.\n";
 
+static const char about_time[] =
+    "A drop-in for GNU time (/usr/bin/time): same options, same output on stderr, same exit "
+    "status. Unlike GNU time it counts orphans too: processes that the command started and did not "
+    "wait for. $TIME is the default of --format; 'toll layouts gnu-time' lists the conversions.\n"
+    "\n"
+    "  toll time -v make -j4\n"
+    "  toll time -f '%e s, %M KiB' -o times.txt -a ./job\n";
+
 static const char about_help[] =
     "'toll COMMAND --help' is the same as 'toll help COMMAND'. On a terminal, long pages are shown "
     "with $PAGER, or less.\n";
@@ -246,6 +254,8 @@ const struct subcommand subcommands[] = {
     {"mark", NULL, COMMANDS_SETUP, false, "[-v] phase | event | gauge WORD…",
      "mark phases and events from inside a job", mark_main, FOR_MARK, about_mark,
      "phase begin end"},
+    {"time", NULL, COMMANDS_OTHER, true, "[options] COMMAND…", "run a command as GNU time does",
+     time_main, FOR_TIME, about_time, NULL},
     {"help", NULL, COMMANDS_OTHER, true, "[--all] [COMMAND]", "show help for toll or a command",
      help_main, FOR_HELP, about_help, NULL},
     {"version", NULL, COMMANDS_OTHER, true, "", "show the version", version_main, FOR_VERSION, NULL,

@@ -491,6 +491,20 @@ const struct option options[] = {
      "print a note if the mark was not received"},
     {"all", 'a', SWITCH(all), NULL, NULL, true, FOR_HELP, GROUP_OUTPUT, NULL, "list all commands"},
 
+    /* GNU time */
+    {"format", 'f', TEXT("FORMAT", time.format), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT,
+     "$TIME, or that of GNU time", "print this; %X is a figure, such as %e, %U, %S or %M"},
+    {"output", 'o', TEXT("FILE", time.output), "a file name", NULL, true, FOR_TIME, GROUP_OUTPUT,
+     "stderr", "write to FILE"},
+    {"append", 'a', SWITCH(time.appends), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT, NULL,
+     "with --output: append to the file"},
+    {"verbose", 'v', SWITCH(time.is_verbose), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT, NULL,
+     "print all figures, a line each"},
+    {"portability", 'p', SWITCH(time.is_portable), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT, NULL,
+     "print the three lines of POSIX: real, user, sys"},
+    {"quiet", 'q', SWITCH(time.is_quiet), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT, NULL,
+     "do not report that the command failed"},
+
     /* Set up */
     {"config", 0, TEXT("FILE", config), NULL, NULL, true, ANY, GROUP_SETUP, NULL,
      "read options from FILE: lines of 'option = value'"},

@@ -69,7 +69,12 @@ struct settings {
         const char *prepare;     /* for the shell, before each run; or NULL */
         const char **parameters; /* owned array of "NAME=VALUE,…", NULL-terminated */
         bool ignore_failure;
-    } repeat;                 /* of toll run */
+    } repeat; /* of toll run */
+    struct {
+        const char *format; /* NULL: $TIME, or that of GNU time */
+        const char *output; /* NULL: stderr */
+        bool appends, is_portable, is_verbose, is_quiet;
+    } time;                   /* of toll time */
     const char *advised_tool; /* of toll recommend, or NULL */
     bool bytes, si;           /* units of sizes in text */
     bool json;

@@ -4,6 +4,7 @@
 #include "base/text/scan.h"
 #include "layout/translation.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,26 +109,71 @@ void python_integer(struct buf *b, double value)
 
 /* ==== Cell text =============================================================================== */
 
-const char *cell_text(const struct translation *t, const struct row_of *r, size_t column,
-                      char room[64])
+/* "1 day, 2:03:04" as Python writes a timedelta, without fractions of a second. */
+static void cell_text_hours(char room[64], double seconds)
 {
-    const struct layout_source *s = r->source;
-    const struct term *term = &t->terms[column].items[0];
-    if (term->of == TERM_OPTION)
-        return layout_choice_value(t->choice, term->option);
-    if (term->fact == FACT_NAME)
-        return r->each == EACH_GPU ? s->name(s->of, ENTITY_GPU, r->instance)
-                                   : s->name(s->of, ENTITY_TARGET, r->target);
+    uint64_t whole = (uint64_t)seconds, days = whole / 86400;
+    int n = days ? snprintf(room, 64, "%" PRIu64 " day%s, ", days, days == 1 ? "" : "s") : 0;
+    snprintf(room + n, 64 - (size_t)n, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, whole % 86400 / 3600,
+             whole % 3600 / 60, whole % 60);
+}
+
+/* "1:02:03", or "0:01.25" below an hour: hundredths are cut off, as GNU time does. */
+static void cell_text_minutes(char room[64], double seconds)
+{
+    uint64_t hundredths = (uint64_t)(seconds * 100 + 1e-6), whole = hundredths / 100;
+    if (whole >= 3600)
+        snprintf(room, 64, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, whole / 3600, whole % 3600 / 60,
+                 whole % 60);
+    else
+        snprintf(room, 64, "%" PRIu64 ":%02" PRIu64 ".%02" PRIu64, whole / 60, whole % 60,
+                 hundredths % 100);
+}
+
+static const char *cell_text_time(const struct layout_source *s, enum layout_fact fact,
+                                  char room[64])
+{
     double now = s->fact(s->of, FACT_TIME, 0);
     time_t seconds = (time_t)now;
     unsigned ms = (unsigned)((now - (double)seconds) * 1000);
-    bool is_utc = term->fact == FACT_UTC;
+    bool is_utc = fact == FACT_UTC;
     struct tm tm;
     if (!(is_utc ? gmtime_r(&seconds, &tm) : localtime_r(&seconds, &tm)))
         return NULL;
-    size_t n = strftime(room, 64, is_utc ? "%Y-%m-%dT%H:%M:%S" : "%Y/%m/%d %H:%M:%S", &tm);
-    snprintf(room + n, 64 - n, ".%03u%s", ms, is_utc ? "+00:00" : "");
+    size_t n = fact == FACT_LOCAL ? strftime(room, 64, "%Y/%m/%d %H:%M:%S", &tm)
+                                  : strftime(room, 64, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (fact != FACT_SECOND)
+        snprintf(room + n, 64 - n, ".%03u%s", ms, is_utc ? "+00:00" : "");
     return room;
+}
+
+const char *cell_text(struct translation *t, const struct row_of *r, size_t column, char room[64])
+{
+    const struct layout_source *s = r->source;
+    const struct term *term = &t->terms[column].items[0];
+    const struct run *run = s->run;
+    const char *text = NULL;
+    if (term->of == TERM_OPTION)
+        return layout_choice_value(t->choice, term->option);
+    switch (term->fact) {
+    case FACT_NAME:
+        return r->each == EACH_GPU ? s->name(s->of, ENTITY_GPU, r->instance)
+                                   : s->name(s->of, ENTITY_TARGET, r->target);
+    case FACT_UNKNOWN: return NULL;
+    case FACT_RUN: text = run ? run->name : NULL; break;
+    case FACT_ID: text = run ? run->id : NULL; break;
+    case FACT_KERNEL: text = run ? run->kernel : NULL; break;
+    case FACT_HOURS: cell_text_hours(room, cell_elapsed(r)); return room;
+    case FACT_MINUTES: cell_text_minutes(room, cell_elapsed(r)); return room;
+    case FACT_COMMAND:
+        buf_clear(&t->command);
+        for (char **word = run ? run->command : NULL; word && *word; word++)
+            buf_printf(&t->command, "%s%s", word == run->command ? "" : " ", *word);
+        text = buf_failed(&t->command) ? NULL : t->command.data;
+        break;
+    default: return cell_text_time(s, term->fact, room);
+    }
+    return text && *text ? text : NULL;
 }
 
 void cell_write(struct buf *b, const struct layout_column *c, const struct layout_cell *cell)
@@ -294,7 +340,9 @@ double cell_look(const struct translation *t, const struct row_of *r, size_t col
         return value;
     int scale = find_option(t->choice, c->scale);
     value *= factor_of(c);
-    value *= scale < 0 ? 1 : t->choice->options[scale].factor;
+    if (scale >= 0)
+        value *= t->choice->layout->options[scale].is_number ? t->choice->options[scale].number
+                                                             : t->choice->options[scale].factor;
     return cell_figure_divide(t, r, column, value);
 }
 
@@ -428,6 +476,12 @@ double cell_figure(const struct translation *t, const struct row_of *r, size_t c
     if ((c->flags & NOT_AT_FIRST) && !state->has_begun && !t->is_paced_by_caller)
         value = (double)NAN;
     unsigned decimals = c->decimals ? c->decimals : t->table->decimals;
+    if ((c->flags & ROUND_DOWN) && value > 0 && value < 1e15) {
+        double unit = 1;
+        for (unsigned i = 0; c->type != LAYOUT_INTEGER && i < decimals; i++)
+            unit *= 10;
+        value = (double)(uint64_t)(value * unit + 1e-6) / unit;
+    }
     if (decimals && c->type == LAYOUT_FLOAT && isfinite(value))
         value = python_round(value, decimals);
     return value == 0 ? 0 : value; /* never -0 */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct instance *frame_view_find_instance(const struct frame *f, enum entity_kind kind,
                                                        size_t i)
@@ -74,6 +75,7 @@ static double run_fact(const struct run *run, enum layout_fact fact, size_t targ
         return run->gpus_unlisted && !run->gpu_count ? (double)NAN : (double)run->gpu_count;
     case FACT_SINCE: return run->since_start;
     case FACT_HAS_GPUS: return run->gpus || run->gpus_unlisted || run->gpus_unread;
+    case FACT_PAGE: return (double)sysconf(_SC_PAGESIZE);
     default: return (double)NAN;
     }
 }
@@ -113,9 +115,19 @@ static enum space_kind frame_space(const void *of, size_t instance)
 
 struct layout_source frame_view_source(const struct frame_view *view)
 {
-    return (struct layout_source){view,       frame_figure, frame_count,     frame_fact,
-                                  frame_name, frame_own,    frame_space,     view->frame->between,
-                                  true,       false,        frame_is_partial};
+    return (struct layout_source){
+        .of = view,
+        .figure = frame_figure,
+        .count = frame_count,
+        .fact = frame_fact,
+        .name = frame_name,
+        .own = frame_own,
+        .space = frame_space,
+        .between = view->frame->between,
+        .is_paced = true,
+        .run = view->run,
+        .is_partial = frame_is_partial,
+    };
 }
 
 /* ---- A summary ------------------------------------------------------------------------------- */
@@ -188,10 +200,33 @@ static size_t summary_count(const void *of, enum entity_kind kind)
     return count;
 }
 
+/* Of a program that ended at once, a mark that was read before it had its memory says nothing. */
+static double summary_largest_process(const struct summary *s)
+{
+    const double least_of_a_program = 1 << 20;
+    const struct series *series = &s->whole.series[PART_COMBINED][process_memory_peak_bytes];
+    enum quality q = s->whole.provenance[PART_COMBINED][process_memory_peak_bytes].quality;
+    bool is_premature = q == QUALITY_LOWER_BOUND && series->max < least_of_a_program;
+    return !series->count || q == QUALITY_UNKNOWN || is_premature ? (double)NAN : series->max;
+}
+
 static double summary_fact(const void *of, enum layout_fact fact, size_t target)
 {
     const struct summary *s = of;
+    const struct toll_end *end = &s->whole.end;
+    struct energy energy = energy_of(s);
+    struct memory_peak peak = summary_memory_peak(s, UINT64_MAX);
     switch (fact) {
+    case FACT_EXIT:
+        return !end->ended || end->unknown ? (double)NAN : end->signaled ? 0 : (double)end->status;
+    case FACT_MEMORY_PEAK: return peak.quality == QUALITY_UNKNOWN ? (double)NAN : peak.bytes;
+    case FACT_LARGEST: return summary_largest_process(s);
+    case FACT_PROCESSORS_ENERGY:
+        return energy.knows_processors ? energy.processors_joules : (double)NAN;
+    case FACT_GPUS_ENERGY: /* none where there is no GPU */
+        return energy.knows_gpus                             ? energy.gpus_joules
+               : summary_fact(of, FACT_HAS_GPUS, target) > 0 ? (double)NAN
+                                                             : 0;
     case FACT_TIME: return layout_seconds(s->run->start_real_ns + s->elapsed_ns);
     case FACT_ELAPSED:
     case FACT_INTERVAL: return (double)s->elapsed_ns / 1e9;
@@ -227,7 +262,17 @@ static enum space_kind summary_space(const void *of, size_t instance)
 
 struct layout_source summary_view_source(const struct summary *summary)
 {
-    return (struct layout_source){summary,      summary_figure, summary_count,     summary_fact,
-                                  summary_name, summary_own,    summary_space,     false,
-                                  false,        true,           summary_is_partial};
+    return (struct layout_source){
+        .of = summary,
+        .figure = summary_figure,
+        .count = summary_count,
+        .fact = summary_fact,
+        .name = summary_name,
+        .own = summary_own,
+        .space = summary_space,
+        .is_summary = true,
+        .run = summary->run,
+        .end = &summary->whole.end,
+        .is_partial = summary_is_partial,
+    };
 }

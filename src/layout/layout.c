@@ -18,6 +18,13 @@ const struct layout *const layouts[] = {
     &layout_process_metrics,
     &layout_sweep,
     &layout_mlflow_system,
+    &layout_nextflow,
+    &layout_snakemake,
+    &layout_prmon,
+    &layout_gnu_time,
+    &layout_github_action_benchmark,
+    &layout_gitlab,
+    &layout_codecarbon,
     NULL,
 };
 
@@ -102,14 +109,28 @@ static int set_option(struct layout_choice *c, size_t i, const char *value, stru
     return 0;
 }
 
-/* The words behind the name, each cut off at its comma. */
+/* Ends the word at the next single comma and makes one of each double comma. Returns what follows,
+ * or NULL. */
+static char *layout_choice_cut_word(char *word)
+{
+    char *to = word, *from = word;
+    for (; *from; from++) {
+        if (*from == ',' && from[1] != ',')
+            break;
+        from += *from == ',';
+        *to++ = *from;
+    }
+    char *rest = *from ? from + 1 : NULL;
+    *to = '\0';
+    return rest;
+}
+
+/* The words after the name, each cut off at its comma. */
 static int layout_choice_take_options(struct layout_choice *c, char *rest, struct toll_error *e)
 {
     while (rest) {
         char *word = rest;
-        rest = strchr(word, ',');
-        if (rest)
-            *rest++ = '\0';
+        rest = layout_choice_cut_word(word);
         char *equals = strchr(word, '=');
         int i = layout_option_number(c->layout, word,
                                      equals ? (size_t)(equals - word) : strlen(word));
@@ -176,6 +197,12 @@ const struct layout_table *layout_choice_table(const struct layout_choice *c, co
             return t;
     }
     return NULL;
+}
+
+bool layout_table_is_sampled(const struct layout_table *t)
+{
+    bool is_usual = strcmp(t->format, "json") != 0 && strcmp(t->format, "text") != 0;
+    return t->when == WHEN_USUAL ? is_usual : t->when == WHEN_SAMPLED;
 }
 
 bool layout_choice_take_file(struct layout_choice *c, const char *path)

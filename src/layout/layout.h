@@ -31,7 +31,8 @@ enum {
     OMIT_ZERO = 1 << 4,      /* of a document: left out when it is 0 or unknown */
     FIXED_DECIMALS = 1 << 5, /* of a float: with all its decimals, 9.50 */
     ENDED_IS_ZERO = 1 << 6,  /* 0 of processes that have ended */
-    NEEDED = 1 << 7, /* a row without it is none; of processes that live it may be missing */
+    NEEDED = 1 << 7,     /* a row without it is none; of processes that live it may be missing */
+    ROUND_DOWN = 1 << 8, /* cut off after its decimals, not rounded */
 };
 
 /* The terms are figures by the names they have as columns, with signs between, for one sum:
@@ -55,10 +56,18 @@ struct layout_column {
     double factor;     /* from our unit to theirs; 0 is 1 */
     unsigned decimals; /* at most so many; 0: as many as the number has */
     unsigned flags;
-    const char *scale;     /* an option: the factor of its word comes on top */
+    const char *scale;     /* an option: multiplied by the factor of its word, or by its number */
     const char *per;       /* an option or terms: it is divided by that */
     const char *otherwise; /* terms that replace these when they are not known, or NULL */
     const char *label;     /* in a text, with dots where the name has them */
+    const char *unit;      /* of an entry in a list */
+};
+
+/* When a table is written. */
+enum layout_when {
+    WHEN_USUAL,   /* csv, jsonl: with each sample; others: at the end */
+    WHEN_SAMPLED, /* with each sample */
+    WHEN_ENDED,   /* once, from the summary */
 };
 
 /* One row a sample, or one for each of them. */
@@ -74,6 +83,7 @@ struct layout_table {
     const char *file;    /* its name where several are in one directory, or NULL */
     enum layout_subject subject;
     enum layout_each each;
+    enum layout_when when;
     bool averages;         /* a row is made of so many samples as the option "samples" says */
     bool keeps_time;       /* samples that are taken for the sake of a mark are no rows */
     bool skips_start;      /* the first sample, when it comes at once, is no row of its own */
@@ -82,15 +92,19 @@ struct layout_table {
     bool keeps_ended;      /* the row of the end has what processes had when last looked at */
     bool is_log;           /* of marks, not of samples: phases and events as they end */
     bool no_heading;       /* of a csv */
-    const char *heading;   /* of a csv, instead of the names of its columns */
-    const char *unknown;   /* of a csv: text of a figure that is not known, or NULL */
+    const char *heading;   /* of a csv, instead of the names of its columns; of a text, before it */
+    const char *unknown;   /* text of a figure that is not known, or NULL */
     bool quotes_text;      /* of a csv: all but numbers is quoted, unknown too */
-    const char *separator; /* of a csv; NULL: a comma */
+    const char *separator; /* of a csv; NULL: a comma. Of a text: one line for each column, with
+                              this between its name and its value */
     const char *newline;   /* of a csv; NULL: \n */
     const struct layout_table *preface; /* of a csv: what comes before it, with its own
                                             heading and one row, or NULL */
-    unsigned indent;                    /* of a document */
-    unsigned decimals;                  /* of every float that says nothing itself */
+    bool omits_unknown;   /* of a list, or of lines: figures that are not known have none */
+    bool is_list;         /* of a json: an array with {name, unit, value} of each column */
+    const char *template; /* of a text: the option with a text in which %X is the column X */
+    unsigned indent;      /* of a document */
+    unsigned decimals;    /* of every float that says nothing itself */
     const struct layout_column *columns;
     size_t count;
 };
@@ -126,7 +140,8 @@ extern const struct layout *const layouts[];
 
 /* ==== Layout choice ========================================================================== */
 
-/* A layout with what was said to it: "gpu-tracker,ram_unit=megabytes,n_expected_cores=4". */
+/* A layout with what was said to it: "gpu-tracker,ram_unit=megabytes,n_expected_cores=4". A comma
+ * in a value is doubled. */
 
 enum { LAYOUT_OPTIONS_AT_MOST = 8 };
 
@@ -155,6 +170,9 @@ const char *layout_choice_value(const struct layout_choice *c, const char *name)
 const struct layout_table *layout_choice_table(const struct layout_choice *c, const char *format,
                                                enum layout_subject subject);
 
+/* Whether the table has rows for samples; otherwise it is written once, from the summary. */
+bool layout_table_is_sampled(const struct layout_table *t);
+
 /* The path is that of one of the layout's files, if its name is; whether it is. */
 bool layout_choice_take_file(struct layout_choice *c, const char *path);
 
@@ -172,3 +190,10 @@ extern const struct layout layout_spdl;
 extern const struct layout layout_process_metrics;
 extern const struct layout layout_sweep;
 extern const struct layout layout_mlflow_system;
+extern const struct layout layout_nextflow;
+extern const struct layout layout_snakemake;
+extern const struct layout layout_prmon;
+extern const struct layout layout_gnu_time;
+extern const struct layout layout_github_action_benchmark;
+extern const struct layout layout_gitlab;
+extern const struct layout layout_codecarbon;

@@ -81,6 +81,8 @@ double terms_figure(const struct row_of *r, const struct terms *terms, enum layo
             value = (double)step;
         else if (t->of == TERM_FACT && t->fact == FACT_NUMBER)
             value = (double)r->instance;
+        else if (t->of == TERM_FACT && t->fact == FACT_ZERO)
+            value = 0;
         else if (t->of == TERM_FACT)
             value = r->source->fact(r->source->of, t->fact, r->target);
         else if (t->of == TERM_OWN)
@@ -139,11 +141,36 @@ bool terms_may_hold(const struct row_of *r, const struct terms *terms, double ag
 /* ==== Terms =================================================================================== */
 
 const char *const layout_fact_names[LAYOUT_FACTS] = {
-    [FACT_TIME] = "time",   [FACT_ELAPSED] = "elapsed",   [FACT_INTERVAL] = "interval",
-    [FACT_PID] = "pid",     [FACT_OWN_PID] = "own_pid",   [FACT_GROUP] = "group",
-    [FACT_CPUS] = "cpus",   [FACT_GPUS] = "gpus",         [FACT_STEP] = "step",
-    [FACT_SINCE] = "since", [FACT_HAS_GPUS] = "has_gpus", [FACT_UTC] = "utc",
-    [FACT_LOCAL] = "local", [FACT_NAME] = "name",         [FACT_NUMBER] = "number",
+    [FACT_TIME] = "time",
+    [FACT_ELAPSED] = "elapsed",
+    [FACT_INTERVAL] = "interval",
+    [FACT_PID] = "pid",
+    [FACT_OWN_PID] = "own_pid",
+    [FACT_GROUP] = "group",
+    [FACT_CPUS] = "cpus",
+    [FACT_GPUS] = "gpus",
+    [FACT_STEP] = "step",
+    [FACT_SINCE] = "since",
+    [FACT_HAS_GPUS] = "has_gpus",
+    [FACT_UTC] = "utc",
+    [FACT_LOCAL] = "local",
+    [FACT_NAME] = "name",
+    [FACT_NUMBER] = "number",
+    [FACT_ZERO] = "zero",
+    [FACT_EXIT] = "exit",
+    [FACT_MEMORY_PEAK] = "memory_peak",
+    [FACT_PAGE] = "page",
+    [FACT_RUN] = "run",
+    [FACT_COMMAND] = "command",
+    [FACT_ID] = "id",
+    [FACT_KERNEL] = "kernel",
+    [FACT_SECOND] = "second",
+    [FACT_HOURS] = "hours",
+    [FACT_MINUTES] = "minutes",
+    [FACT_UNKNOWN] = "unknown",
+    [FACT_LARGEST] = "largest",
+    [FACT_PROCESSORS_ENERGY] = "processors_energy",
+    [FACT_GPUS_ENERGY] = "gpus_energy",
 };
 
 enum { WORD_BYTES = 96 };

@@ -36,6 +36,7 @@ void translation_done(struct translation *t)
     free(t->otherwise);
     free(t->cells);
     free(t->texts);
+    buf_done(&t->command);
     *t = (struct translation){0};
 }
 

@@ -12,21 +12,36 @@
 
 /* What is known beside figures. */
 enum layout_fact {
-    FACT_TIME,     /* seconds since 1970 */
-    FACT_ELAPSED,  /* seconds since the start of the run */
-    FACT_INTERVAL, /* seconds since the sample before */
-    FACT_PID,      /* of the main process */
-    FACT_OWN_PID,  /* of the process that measures */
-    FACT_GROUP,    /* the process group of the target */
-    FACT_GPUS,     /* that the machine has, read or not */
-    FACT_CPUS,     /* that the machine has */
-    FACT_STEP,     /* rows before this one */
-    FACT_SINCE,    /* 1: counters count from before the run */
-    FACT_HAS_GPUS, /* 1: GPUs are read, whether or not they have answered yet */
-    FACT_UTC,      /* a text: 2026-11-16T07:02:15.123+00:00 */
-    FACT_LOCAL,    /* a text: 2026/11/16 07:02:15.123, as nvidia-smi writes it */
-    FACT_NUMBER,   /* of the instance of the row, from 0 */
-    FACT_NAME,     /* a text: of the target or the instance of the row */
+    FACT_TIME,              /* seconds since 1970 */
+    FACT_ELAPSED,           /* seconds since the start of the run */
+    FACT_INTERVAL,          /* seconds since the sample before */
+    FACT_PID,               /* of the main process */
+    FACT_OWN_PID,           /* of the process that measures */
+    FACT_GROUP,             /* the process group of the target */
+    FACT_GPUS,              /* that the machine has, read or not */
+    FACT_CPUS,              /* that the machine has */
+    FACT_STEP,              /* rows before this one */
+    FACT_SINCE,             /* 1: counters count from before the run */
+    FACT_HAS_GPUS,          /* 1: GPUs are read, whether or not they have answered yet */
+    FACT_UTC,               /* a text: 2026-11-16T07:02:15.123+00:00 */
+    FACT_LOCAL,             /* a text: 2026/11/16 07:02:15.123, as nvidia-smi writes it */
+    FACT_NUMBER,            /* of the instance of the row, from 0 */
+    FACT_NAME,              /* a text: of the target or the instance of the row */
+    FACT_ZERO,              /* 0: what Linux does not count, and that tool writes as 0 */
+    FACT_EXIT,              /* exit status; 0 of a signal */
+    FACT_MEMORY_PEAK,       /* bytes of all processes together, or of the largest one */
+    FACT_LARGEST,           /* bytes of the largest process */
+    FACT_PROCESSORS_ENERGY, /* joules of the processors of the machine */
+    FACT_GPUS_ENERGY,       /* joules */
+    FACT_PAGE,              /* bytes */
+    FACT_RUN,               /* a text: the name of the run */
+    FACT_ID,                /* a text: the ID of the run */
+    FACT_COMMAND,           /* a text: the words of the command */
+    FACT_KERNEL,            /* a text */
+    FACT_SECOND,            /* a text: local time, 2026-11-16T07:02:15 */
+    FACT_HOURS,             /* a text: how long the run took, 0:01:02, or 1 day, 2:03:04 */
+    FACT_MINUTES,           /* a text: the same as GNU time writes it, 0:01.25 or 1:02:03 */
+    FACT_UNKNOWN,           /* a text that is never known */
     LAYOUT_FACTS
 };
 
@@ -98,6 +113,8 @@ struct layout_source {
     bool between;  /* this sample was taken for the sake of a mark */
     bool is_paced; /* samples come by themselves; otherwise a program has asked for each row */
     bool is_summary;
+    const struct run *run;      /* of its texts; NULL: there are none */
+    const struct toll_end *end; /* of a summary, otherwise NULL */
     /* Whether a figure is not known because a process that has some of it could not be read. NULL:
      * none is. */
     bool (*is_partial)(const void *of, const struct layout_place *place);
@@ -122,6 +139,7 @@ struct translation {
     size_t row_count;             /* of the rows that are remembered */
     struct layout_cell *cells;    /* owned: row after row */
     char (*texts)[64];            /* owned: of texts that are made, one for each cell */
+    struct buf command;           /* text of a cell: the words of the command */
     size_t ready;                 /* rows in cells */
     size_t samples;               /* that came since the last rows */
     uint64_t step;                /* how often there were rows */
@@ -259,8 +277,7 @@ double cell_figure(const struct translation *t, const struct row_of *r, size_t c
 
 /* Of a column that is text: a time, a name, the word of an option. Made in the room, or borrowed;
  * NULL when there is none. */
-const char *cell_text(const struct translation *t, const struct row_of *r, size_t column,
-                      char room[64]);
+const char *cell_text(struct translation *t, const struct row_of *r, size_t column, char room[64]);
 
 /* The cell as the layout writes it; nothing when it is not known. */
 void cell_write(struct buf *b, const struct layout_column *c, const struct layout_cell *cell);

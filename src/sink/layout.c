@@ -108,6 +108,8 @@ static void layout_csv_add_row(struct sink *s, const struct translation *t, bool
         buf_puts(&s->text, quote);
         if (!cell)
             translation_name(&s->text, t, i);
+        else if (cell->text && !table->separator && !table->quotes_text)
+            csv_record_write_name(&s->text, cell->text); /* it may have a comma */
         else if (layout_cell_is_known(cell))
             cell_write(&s->text, &table->columns[i], cell);
         else
@@ -192,12 +194,8 @@ static void layout_json_add_cell(struct sink *s, struct json_out *j, const struc
     buf_done(&text);
 }
 
-static void layout_jsonl_frame(struct sink *s, const struct frame *f)
+static void layout_jsonl_add_rows(struct sink *s, const struct translation *t)
 {
-    const struct layout_table *table = layout_choice_table(s->layout, "jsonl", SUBJECT_ANY);
-    if (table && table->is_log)
-        return;
-    const struct translation *t = layout_sink_put_frame(s, f);
     for (size_t row = 0; t && row < t->ready; row++) {
         struct json_out j;
         json_begin(&j, &s->text, 0);
@@ -208,11 +206,21 @@ static void layout_jsonl_frame(struct sink *s, const struct frame *f)
             s->text.failed |= buf_failed(&name);
             json_key(&j, name.data ? name.data : "");
             buf_done(&name);
-            layout_json_add_cell(s, &j, &t->table->columns[i], translation_cell(t, row, i));
+            if (!layout_cell_is_known(translation_cell(t, row, i)) && t->table->unknown)
+                json_string(&j, t->table->unknown);
+            else
+                layout_json_add_cell(s, &j, &t->table->columns[i], translation_cell(t, row, i));
         }
         json_object_end(&j);
         buf_putc(&s->text, '\n');
     }
+}
+
+static void layout_jsonl_frame(struct sink *s, const struct frame *f)
+{
+    const struct layout_table *table = layout_choice_table(s->layout, "jsonl", SUBJECT_ANY);
+    if (!table || !table->is_log)
+        layout_jsonl_add_rows(s, layout_sink_put_frame(s, f));
 }
 
 /* As JSON writes numbers: 3, -0.5, 1e-05; not 007, nor a number that is too large to be one. */
@@ -389,6 +397,126 @@ static void layout_document_text(struct sink *s, const struct summary *summary)
     }
 }
 
+/* ==== At the end ============================================================================== */
+
+/* A table that is written once: rows of a csv, lines of a text, a list, or a template. */
+
+static void layout_end_csv(struct sink *s, const struct summary *summary)
+{
+    const struct translation *t = layout_sink_put_summary(s, summary);
+    if (!t || !t->ready)
+        return;
+    layout_csv_add_heading(s, t);
+    layout_csv_add_rows(s, t);
+}
+
+static void layout_end_lines(struct sink *s, const struct translation *t)
+{
+    for (size_t i = 0; i < t->table->count; i++) {
+        const struct layout_column *c = &t->table->columns[i];
+        const struct layout_cell *cell = translation_cell(t, 0, i);
+        if (!layout_cell_is_known(cell) && t->table->omits_unknown)
+            continue;
+        buf_printf(&s->text, "%s%s", c->name, t->table->separator);
+        if (layout_cell_is_known(cell))
+            cell_write(&s->text, c, cell);
+        buf_putc(&s->text, '\n');
+    }
+}
+
+/* "%e %MKB\n": %X is the column X, backslashes as in GNU time. What is not known is "?", and so is
+ * what is no column. */
+static void layout_end_template(struct sink *s, const struct translation *t, const char *text)
+{
+    for (; *text; text++) {
+        size_t i = 0;
+        if (*text == '\\' && text[1]) {
+            static const char marks[] = "nt\\", meanings[] = "\n\t\\";
+            const char *mark = strchr(marks, *++text);
+            if (!mark)
+                buf_printf(&s->text, "?\\%c", *text);
+            else
+                buf_putc(&s->text, meanings[mark - marks]);
+            continue;
+        }
+        if (*text != '%' || text[1] == '%' || !text[1]) {
+            text += *text == '%' && text[1];
+            buf_putc(&s->text, *text);
+            continue;
+        }
+        text++;
+        while (i < t->table->count && t->table->columns[i].name[0] != *text)
+            i++;
+        if (i == t->table->count)
+            buf_printf(&s->text, "?%c", *text);
+        else if (layout_cell_is_known(translation_cell(t, 0, i)))
+            cell_write(&s->text, &t->table->columns[i], translation_cell(t, 0, i));
+        else
+            buf_putc(&s->text, '?');
+        if (i < t->table->count && t->table->columns[i].unit)
+            buf_puts(&s->text, t->table->columns[i].unit);
+    }
+    buf_putc(&s->text, '\n');
+}
+
+static void layout_end_text(struct sink *s, const struct summary *summary)
+{
+    const struct translation *t = layout_sink_translation(s, summary->has_target);
+    if (!t)
+        return;
+    if (!t->table->separator && !t->table->template) {
+        layout_document_text(s, summary);
+        return;
+    }
+    t = layout_sink_put_summary(s, summary);
+    if (!t || !t->ready)
+        return;
+    buf_puts(&s->text, t->table->heading ? t->table->heading : "");
+    if (t->table->template)
+        layout_end_template(s, t, layout_choice_value(s->layout, t->table->template));
+    else
+        layout_end_lines(s, t);
+}
+
+static void layout_end_json(struct sink *s, const struct summary *summary)
+{
+    const struct translation *t = layout_sink_translation(s, summary->has_target);
+    if (!t || !t->table->is_list) {
+        layout_document_json(s, summary);
+        return;
+    }
+    t = layout_sink_put_summary(s, summary);
+    struct json_out j;
+    json_begin(&j, &s->text, t ? t->table->indent : 0);
+    json_array(&j);
+    for (size_t i = 0; t && t->ready && i < t->table->count; i++) {
+        const struct layout_column *c = &t->table->columns[i];
+        const struct layout_cell *cell = translation_cell(t, 0, i);
+        struct buf name = {0};
+        if (!layout_cell_is_known(cell) && t->table->omits_unknown)
+            continue;
+        if (s->run && s->run->name)
+            buf_printf(&name, "%s: ", s->run->name);
+        buf_puts(&name, c->name);
+        s->text.failed |= buf_failed(&name);
+        json_object(&j);
+        json_put_string(&j, "name", name.data ? name.data : c->name);
+        json_put_string(&j, "unit", c->unit ? c->unit : "");
+        json_key(&j, "value");
+        layout_json_add_cell(s, &j, c, cell);
+        json_object_end(&j);
+        buf_done(&name);
+    }
+    json_array_end(&j);
+    buf_putc(&s->text, '\n');
+}
+
+/* A line of JSON, as one of a record of benchmarks. */
+static void layout_end_jsonl(struct sink *s, const struct summary *summary)
+{
+    layout_jsonl_add_rows(s, layout_sink_put_summary(s, summary));
+}
+
 /* ==== The formats ============================================================================= */
 
 static const struct sink_kind layout_kinds[] = {
@@ -402,11 +530,15 @@ static const struct sink_kind layout_kinds[] = {
      .close = layout_close},
     {.format = {"json", ".json", "", "FILE"},
      .holds_one_run = true,
-     .summary = layout_document_json,
+     .summary = layout_end_json,
      .close = layout_close},
+    {.format = {"text", ".txt", "", "FILE"}, .summary = layout_end_text, .close = layout_close},
     {.format = {"text", ".txt", "", "FILE"},
-     .summary = layout_document_text,
+     .heading = layout_csv_heading,
+     .frame = layout_csv_frame,
      .close = layout_close},
+    {.format = {"csv", ".csv", "", "FILE"}, .summary = layout_end_csv, .close = layout_close},
+    {.format = {"jsonl", ".jsonl", "", "FILE"}, .summary = layout_end_jsonl, .close = layout_close},
 };
 
 int sink_choose_layout(const struct sink_kind *kind, const struct layout_choice *choice,
@@ -417,8 +549,11 @@ int sink_choose_layout(const struct sink_kind *kind, const struct layout_choice 
         *ret = kind;
         return 0;
     }
+    bool is_sampled = r == 0 && layout_table_is_sampled(
+                                    layout_choice_table(choice, kind->format.name, SUBJECT_ANY));
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(layout_kinds); i++)
-        if (strcmp(layout_kinds[i].format.name, kind->format.name) == 0) {
+        if (strcmp(layout_kinds[i].format.name, kind->format.name) == 0 &&
+            is_sampled == (layout_kinds[i].frame != NULL)) {
             *ret = &layout_kinds[i];
             return 0;
         }

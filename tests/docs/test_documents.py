@@ -184,6 +184,7 @@ PAGES = {
     "outputs": "toll-outputs",
     "resend": "toll-outputs",
     "sub-tracking": "toll-sub-tracking",
+    "time": "toll-time",
 }
 COMPLETED = ("run", "attach", "system", "export", "list", "recommend", "compare")
 

@@ -32,6 +32,15 @@ WRITTEN = {
     "run_log.jsonl": ("marks", "sweep"),
     "cpu_metrics.csv": ("machine-vm", "sweep"),
     "hw_metrics.csv": ("machine-server", "sweep"),
+    "nextflow.txt": ("this-machine", "nextflow"),
+    "snakemake.csv": ("this-machine", "snakemake"),
+    "snakemake.jsonl": ("limits-cgroup2", "snakemake,columns=extended"),
+    "prmon.txt": ("limits-cgroup2", "prmon"),
+    "prmon.json": ("this-machine", "prmon"),
+    "gnu-time.txt": ("this-machine", "gnu-time,format=%e %U %S %M %F %R %w %c %x %C"),
+    "benchmark.json": ("this-machine", "github-action-benchmark"),
+    "gitlab.txt": ("this-machine", "gitlab"),
+    "emissions.csv": ("limits-cgroup2", "codecarbon,carbon=300"),
 }
 
 
@@ -43,7 +52,7 @@ def live(tmp_path, run, layout, file):
     """What is written while the run goes, and its record. Where both are .jsonl it goes twice."""
     record, source = tmp_path / "record.jsonl", recorded.fixture_of(run)
     words = ["replay", "-q", *spoken(layout), "-o", file]
-    both = file.suffix != ".jsonl" and layout != "sweep"
+    both = file.suffix != ".jsonl" and layout not in ("sweep", "snakemake")
     done = toll(*words, *(["-o", record] if both else []), source)
     assert (done.returncode, done.stderr) == (0, b"")
     if not both:

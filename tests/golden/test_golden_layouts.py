@@ -40,6 +40,19 @@ WRITTEN = {
     "cgroup2-only.gt.json": ("cgroup2-only", "gpu-tracker,ram_unit=bytes,time_unit=seconds"),
     "marks.run_log.jsonl": ("marks", "sweep"),
     "machine-vm.cpu_metrics.csv": ("machine-vm", "sweep"),
+    "this-machine.nextflow.txt": ("this-machine", "nextflow"),
+    "cgroup2-only.nextflow.txt": ("cgroup2-only", "nextflow"),
+    "this-machine.snakemake.csv": ("this-machine", "snakemake"),
+    "cgroup2-only.snakemake.csv": ("cgroup2-only", "snakemake,columns=extended,rule_name=map,params=a,,b"),
+    "this-machine.snakemake.jsonl": ("this-machine", "snakemake"),
+    "this-machine.prmon.txt": ("this-machine", "prmon"),
+    "limits-cgroup2.prmon.txt": ("limits-cgroup2", "prmon"),
+    "this-machine.prmon.json": ("this-machine", "prmon"),
+    "this-machine.time.txt": ("this-machine", "gnu-time"),
+    "this-machine.conversions.txt": ("this-machine", "gnu-time,format=" + ",,".join(
+        "%" + letter for letter in "CDEFIKMOPRSUWXcekprstwxQ%")),
+    "this-machine.benchmark.json": ("this-machine", "github-action-benchmark"),
+    "this-machine.gitlab.txt": ("this-machine", "gitlab"),
 }
 
 PROCESS_V1 = ("timestamp pid children utime stime cpu_usage pss read_bytes write_bytes gpu_usage "

@@ -383,14 +383,14 @@ static enum space_kind translator_space(const void *of, size_t instance)
 
 static const struct layout_table *find_table(const struct toll_translator *tr)
 {
-    static const char *const series[] = {"csv", "jsonl"};
+    static const char *const series[] = {"csv", "jsonl", "text"};
     struct layout_place whole = {.kind = ENTITY_TARGET};
     enum layout_subject subject = translator_find_row(tr->frame, &whole) ? SUBJECT_TARGET
                                                                          : SUBJECT_MACHINE;
     const struct layout_table *table = NULL;
     for (size_t i = 0; i < ARRAY_LEN(series) && !table; i++)
         table = layout_choice_table(&tr->choice, series[i], subject);
-    return table;
+    return table && layout_table_is_sampled(table) ? table : NULL;
 }
 
 static int open_table(struct toll_translator *tr)
@@ -412,17 +412,16 @@ int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *f
         return -EINVAL;
     tr->frame = (const struct frame_copy *)frame;
     int r = tr->is_open ? 0 : open_table(tr);
-    struct layout_source source = {tr,
-                                   translator_figure,
-                                   translator_count,
-                                   translator_fact,
-                                   translator_name,
-                                   translator_own,
-                                   translator_space,
-                                   false,
-                                   false,
-                                   false,
-                                   translator_is_partial};
+    struct layout_source source = {
+        .of = tr,
+        .figure = translator_figure,
+        .count = translator_count,
+        .fact = translator_fact,
+        .name = translator_name,
+        .own = translator_own,
+        .space = translator_space,
+        .is_partial = translator_is_partial,
+    };
     if (r == 0)
         r = translation_put(&tr->translation, &source, frame->last);
     tr->frame = NULL;
@@ -483,7 +482,7 @@ static const struct layout *layout_api_find(const char *name)
 
 /* Made of the tables once, and kept: they are handed out as pointers that live as long as the
  * program. */
-enum { LAYOUTS_AT_MOST = 16, OPTIONS_AT_MOST = 64, COLUMNS_AT_MOST = 512, WORDS_BYTES = 2048 };
+enum { LAYOUTS_AT_MOST = 16, OPTIONS_AT_MOST = 64, COLUMNS_AT_MOST = 1024, WORDS_BYTES = 2048 };
 
 static struct {
     struct toll_layout_option options[OPTIONS_AT_MOST];

@@ -177,6 +177,7 @@ static const struct layout_option options[] = {
 const struct layout layout_gpu_tracker = {
     .facts = {.name = "gpu-tracker",
               .formats = "csv json text",
+              .series = "csv",
               .help = "the result of gpu_tracker: peak memory, CPU and GPU utilisation, time",
               .interval_ns = NS_PER_SECOND},
     .options = options,

@@ -56,6 +56,7 @@ static const struct layout_option options[] = {
 const struct layout layout_mlflow_system = {
     .facts = {.name = "mlflow-system",
               .formats = "mlflow",
+              .series = "mlflow",
               .help = "the figures of MLflow's own monitor of system metrics, and no others",
               .interval_ns = 10 * NS_PER_SECOND},
     .options = options,

@@ -61,6 +61,7 @@ static const struct layout_option options[] = {
 const struct layout layout_process_metrics = {
     .facts = {.name = "process-metrics",
               .formats = "jsonl mlflow",
+              .series = "jsonl mlflow",
               .help = "the figures of stouputils' ProcessMetricsMonitor: a line for one or more "
                       "samples",
               .interval_ns = 10 * NS_PER_SECOND},

@@ -186,6 +186,7 @@ static const struct layout_option options[] = {
 const struct layout layout_resource_tracker = {
     .facts = {.name = "resource-tracker",
               .formats = "csv",
+              .series = "csv",
               .help = "the CSV of resource-tracker: a row for a process and its children, or for "
                       "the machine with 'toll system'",
               .interval_ns = NS_PER_SECOND},

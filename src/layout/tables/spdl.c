@@ -51,6 +51,7 @@ static const struct layout_option options[] = {
 const struct layout layout_spdl = {
     .facts = {.name = "spdl",
               .formats = "jsonl",
+              .series = "jsonl",
               .help = "the record of SPDL's monitor of process groups: a line for each group and "
                       "sample",
               .interval_ns = 60 * NS_PER_SECOND},

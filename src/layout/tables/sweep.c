@@ -103,6 +103,7 @@ static const struct layout_table tables[] = {
 const struct layout layout_sweep = {
     .facts = {.name = "sweep",
               .formats = "csv jsonl json",
+              .series = "csv jsonl",
               .help = "the files of a GPU sweep's monitors: all into a directory (-o DIR/), or one "
                       "by its name (-o hw_metrics.csv)",
               .interval_ns = 2 * NS_PER_SECOND},

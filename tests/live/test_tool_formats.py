@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""Formats of other tools beside the tool itself, or beside what the kernel says of the same job."""
+import base64
+import gzip
+import json
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import hostlib
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+# Holds 60 MiB, computes for 0.3 s, writes 1 MiB to a file.
+JOB = ("import time, os\n"
+       "data = b'x' * (60 << 20)\n"
+       "end = time.process_time() + 0.3\n"
+       "while time.process_time() < end: pass\n"
+       "with open('data', 'wb') as file:\n"
+       "    file.write(data[:1 << 20])\n"
+       "    os.fsync(file.fileno())\n")
+
+FIGURES = "U S M F R w O x".split()
+
+
+def figures(path):
+    lines = path.read_text().splitlines()
+    return dict(zip(FIGURES, map(float, lines[-1].split())))
+
+
+def test_toll_time_beside_gnu_time(place):
+    """GNU time inside toll time: both measure one run of the job. toll's figures also have those of
+    GNU time's own process: a few ms, some hundred page faults, one small file."""
+    hostlib.skip_without("time")
+    line = " ".join("%" + letter for letter in FIGURES)
+    status, _, err = place.call([place.toll, "time", "-o", "ours", "-f", line,
+                                 "/usr/bin/time", "-o", "theirs", "-f", line, sys.executable, "-c", JOB])
+    assert (status, err) == (0, b"")
+    ours, theirs = figures(place.path("ours")), figures(place.path("theirs"))
+    assert ours["M"] == theirs["M"] > 60 * 1024  # the kernel's mark of the largest process
+    assert 0 <= ours["U"] + ours["S"] - theirs["U"] - theirs["S"] < 0.1
+    assert theirs["R"] <= ours["R"] <= theirs["R"] + 1000
+    assert theirs["F"] <= ours["F"]
+    assert theirs["w"] <= ours["w"]
+    assert theirs["O"] <= ours["O"] <= theirs["O"] + 64
+    assert ours["x"] == theirs["x"] == 0
+
+
+CALLS = [
+    ["-f", "%x", "sh", "-c", "exit 3"],
+    ["-q", "-f", "%x", "sh", "-c", "exit 3"],
+    ["-f", "%x", "sh", "-c", "kill -TERM $$"],
+    ["-q", "-f", "%x", "sh", "-c", "kill -KILL $$"],
+    ["-f", r"%C|%%|%Q|\n\t\\\q|%Z", "echo", "a", "b c"],
+    ["--format=%C", "--quiet", "true"],
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: " ".join(call))
+def test_toll_time_writes_what_gnu_time_writes(here, call):
+    """Exit status, stdout and stderr, byte for byte."""
+    hostlib.skip_without("time")
+    assert here.call([here.toll, "time", *call]) == here.call(["/usr/bin/time", *call])
+
+
+def test_toll_time_has_the_lines_of_gnu_time(here):
+    hostlib.skip_without("time")
+
+    def shape(words):
+        status, _, err = here.call([*words, "sleep", "0.01"])
+        assert status == 0
+        return re.sub(r"\?|\d[\d.:]*", "0", err.decode())  # memory may be unknown
+
+    for options in ([], ["-p"], ["-v"]):
+        assert shape([here.toll, "time", *options]) == shape(["/usr/bin/time", *options])
+
+
+def test_toll_time_cannot_run(here):
+    here.path("data").write_text("no program")
+    assert here.call([here.toll, "time", "/nonexistent/program"])[0] == 127
+    assert here.call([here.toll, "time", here.path("data")])[0] == 126
+    assert here.call([here.toll, "time", "-o", "/nonexistent/file", "true"])[0] == 125
+    assert here.call([here.toll, "time"])[0] == 125
+
+
+def test_toll_time_appends_and_takes_the_format_of_the_environment(here):
+    env = {**os.environ, "TIME": "%x"}
+    for options in (["-o", "t"], ["-a", "-o", "t"], ["-a", "-o", "t", "-f", "last"]):
+        assert subprocess.run([here.toll, "time", *options, "true"], cwd=here.path("."),
+                              env=env).returncode == 0
+    assert here.path("t").read_text() == "0\n0\nlast\n"
+
+
+def test_toll_time_counts_what_was_not_waited_for(place):
+    """An orphan: GNU time does not see what it used, toll time does. The command ends after the
+    orphan, when the pipe between them is closed, and never waits for it as a parent."""
+    orphan = "end = __import__('time').process_time() + 0.2\nwhile __import__('time').process_time() < end: pass"
+    script = 'mkfifo pipe; "$1" -c "$2" > pipe & exec cat pipe'
+    status, _, err = place.call([place.toll, "time", "-f", "%U %S", "sh", "-c", script, "sh", sys.executable,
+                                 orphan])
+    assert status == 0 and sum(map(float, err.split())) >= 0.18  # each is rounded down
+
+
+def test_nextflow_recipe(place):
+    """The wrapper of a task as Nextflow writes it, with both ways in which releases start their
+    tracer: the trace of toll stays, has the task alone, and the status of the task is kept."""
+    shell = ROOT / "integrations/nextflow/toll-bash"
+    task = place.path(".command.sh")
+    task.write_text(f"{sys.executable} job.py\nexit $((RANDOM * 0 + 3))\n")
+    place.path("job.py").write_text(JOB)
+    for launcher in ("/bin/bash", str(shell)):
+        place.path(".command.run").write_text(f"""
+nxf_trace() {{
+    {shell} .command.sh &
+    wait $! || ret=$?
+    printf 'nextflow.trace/v2\\nrealtime=1\\n' > .command.trace
+    {sys.executable} -c 'bytearray(120 << 20)'
+    return $ret
+}}
+nxf_main() {{
+    {launcher} .command.run nxf_trace || ret=$?
+    mv -f .command.toll .command.trace
+    exit $ret
+}}
+${{1:-nxf_main}}
+""")
+        env = {**os.environ, "TOLL": place.toll}
+        done = subprocess.run(["/bin/bash", ".command.run"], cwd=place.path("."), env=env, capture_output=True)
+        assert (done.returncode, done.stdout, done.stderr) == (3, b"", b"")
+        first, *lines = place.path(".command.trace").read_text().splitlines()
+        trace = dict(line.split("=") for line in lines)
+        assert first == "nextflow.trace/v2"
+        assert list(trace) == ("realtime %cpu rchar wchar syscr syscw read_bytes write_bytes %mem vmem rss "
+                               "peak_vmem peak_rss vol_ctxt inv_ctxt").split()
+        assert all(re.fullmatch(r"\d+", value) for value in trace.values())
+        assert 60 << 10 <= int(trace["peak_rss"]) < 100 << 10  # not that of the tracer
+        assert 1 << 20 <= int(trace["wchar"]) < 2 << 20
+        cpu_ms = int(trace["%cpu"]) * int(trace["realtime"]) / 1000
+        assert 290 <= cpu_ms < 1500
+
+
+def test_files_of_one_run_agree(place):
+    """Each beside the summary of the same run."""
+    result = place.run([sys.executable, "-c", JOB],
+                       ["-o", "@snakemake:s.tsv", "-o", "@gitlab:metrics.txt", "-o", "jobstats:js",
+                        "-o", "@github-action-benchmark:b.json", "-o", "junit:j.xml", "-o", "@prmon:prmon.json",
+                        "-o", "@prmon:prmon.txt", "-o", "@codecarbon,carbon=400:e.csv"])
+    assert result.status == 0
+    cpu, wall = result.total("cpu_seconds"), result.total("wall_seconds")
+    written = result.total("storage_written_bytes")
+
+    heading, row = (line.split("\t") for line in place.path("s.tsv").read_text().splitlines())
+    snakemake = dict(zip(heading, row))
+    assert heading == "s h:m:s max_rss max_vms max_uss max_pss io_in io_out mean_load cpu_time".split()
+    assert snakemake["s"] == f"{wall:.4f}" and snakemake["cpu_time"] == f"{cpu:.2f}"
+    assert snakemake["io_out"] == f"{written / 2**20:.2f}"
+    assert float(snakemake["max_rss"]) >= 60
+
+    report = dict(line.split(" ") for line in place.path("metrics.txt").read_text().splitlines())
+    assert report["toll_cpu_seconds"] == f"{cpu:.1f}" and report["toll_exit_status"] == "0"
+
+    text = place.path("js").read_text()
+    assert text.startswith("JS1:")
+    job = json.loads(gzip.decompress(base64.b64decode(text[4:])))
+    [node] = job["nodes"].values()
+    assert node["total_time"] == round(cpu, 1) and job["total_time"] == round(wall, 1)
+    assert node["used_memory"] >= 60 << 20 and job["gpus"] == 0
+
+    benchmark = {entry["name"].split(": ")[1]: entry for entry in json.loads(place.path("b.json").read_text())}
+    assert benchmark["CPU time"]["value"] == round(cpu, 3) and benchmark["CPU time"]["unit"] == "s"
+    assert all(set(entry) == {"name", "unit", "value"} for entry in benchmark.values())
+
+    case = xml.etree.ElementTree.parse(place.path("j.xml")).getroot().find("testsuite/testcase")
+    properties = {p.get("name"): p.get("value") for p in case.find("properties")}
+    assert float(properties["target_cpu_seconds"]) == pytest.approx(cpu)
+    assert case.find("failure") is None
+
+    prmon = json.loads(place.path("prmon.json").read_text())
+    assert prmon["Max"]["wchar"] == result.total("io_written_bytes") and prmon["Max"]["rss"] >= 60 << 10
+    heading, *rows = (line.split("\t") for line in place.path("prmon.txt").read_text().splitlines())
+    assert dict(zip(heading, rows[-1]))["wchar"] == str(prmon["Max"]["wchar"])
+    heading, row = place.path("e.csv").read_text().splitlines()
+    assert heading.count(",") == row.count(",") == 37
+
+
+def test_a_failed_run_is_a_failed_test_case(here):
+    assert here.run(["sh", "-c", "exit 3"], ["-o", "junit:j.xml", "--name", "a <b> & \"c\""]).status == 3
+    suite = xml.etree.ElementTree.parse(here.path("j.xml")).getroot().find("testsuite")
+    case = suite.find("testcase")
+    assert (suite.get("failures"), case.get("name")) == ("1", 'a <b> & "c"')
+    assert case.find("failure").get("message").startswith("exit 3")
