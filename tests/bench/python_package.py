@@ -13,7 +13,7 @@ from measure import BUILD, headline, line, median, ns, quartiles, rounds
 LAPS = 60
 LOOKS = 300
 SNAPSHOT_TARGET = 20
-BLOCK_TARGET_NS = 2e6
+BLOCK_TARGET_NS = 1e6
 IMPORT_LAPS = 30
 IMPORT_TARGET = 1.2
 
