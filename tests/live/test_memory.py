@@ -2,6 +2,7 @@
 """Memory, faults and context switches; how many processes there are."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -49,18 +50,19 @@ while not os.path.exists("release"):
 """
 
 
-@pytest.mark.parametrize("options", [["--memory", "pss"], []])
-def test_pss_is_never_above_rss(place, options):
+# As often as the budget of measuring allows it, which is a few times a second, and at every sample.
+@pytest.mark.parametrize("options, wanted", [(["--memory", "pss"], 400), ([], 20)])
+def test_pss_is_never_above_rss(place, options, wanted):
     """Of any row of any sample, of a process that has left, and of the whole run: they are of one moment,
     however quickly memory comes and goes between the readings of two files."""
     record = place.path("run.jsonl")
 
     def rounds():
         text = record.read_text() if record.exists() else ""
-        return text.count('"memory_pss_bytes":')
+        return len(re.findall(r'"memory_pss_bytes":\d', text))
     with place.popen([place.toll, "run", "-q", "-i", "5ms", "--processes", "all", *options, "-o", record,
                       "--", "python3", "-S", "-c", QUICK]) as p:
-        until(lambda: rounds() >= 400 or p.poll() is not None, "some hundred readings")
+        until(lambda: rounds() >= wanted or p.poll() is not None, "readings")
         place.path("release").touch()
         assert p.wait(timeout=GUARD) == 0
     rows = 0
@@ -76,7 +78,7 @@ def test_pss_is_never_above_rss(place, options):
             for key in ("max", "last"):
                 pss, rss = (part[f"memory_{kind}_bytes"].get(key) for kind in ("pss", "rss"))
                 assert pss is None or pss <= rss, (key, part["memory_pss_bytes"], part["memory_rss_bytes"])
-    assert rows > 50
+    assert rows >= wanted
 
 
 def test_peak_of_the_sum_is_not_the_sum_of_peaks(place):
@@ -342,7 +344,7 @@ def test_all_have_no_less_than_the_main_process(place, options):
     def seen(samples):
         full = [s for s in samples if (s["target"]["combined"].get("memory_pss_bytes") or 0) >=
                 200 * MIB]
-        return len(full) >= 3 and len(samples) >= 40
+        return len(full) >= 1 and len(samples) >= 40
     result, samples = run_until_seen(place, [place.helper("onemem"), "spawn", "200"], seen, options)
     truth = int(place.path("mark").read_text())
     for s in samples:

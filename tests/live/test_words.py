@@ -126,7 +126,9 @@ def make_wild_program(place):
 def test_no_control_character_reaches_a_terminal(here):
     program = make_wild_program(here)
     wild = "".join(CONTROLS)
-    shell = b"(\"$0\" 600 > /dev/null 2>&1 & echo $! > pid)"
+    # It ends after the program was executed: before, the process left is a shell.
+    shell = (b"(\"$0\" 600 > /dev/null 2>&1 & echo $! > pid; name=sh; "
+             b"while [ \"$name\" = sh ]; do read -r name < /proc/$!/comm; done)")
     words = [os.fsencode(here.toll), b"run", b"--processes", b"all",
              b"--name", wild.encode() + LONE, b"--label", b"k=" + wild.encode() + LONE,
              b"-o", b"run.jsonl", b"-o", b"run.txt", b"-o", b"run.sqlite",
