@@ -19,6 +19,7 @@ import gpu_reading
 import measure
 import network_bytes
 import python_package
+import ranks
 import reporting
 import slowdown
 import sqlite_files
@@ -40,6 +41,7 @@ PARTS = {
     "sqlite": sqlite_files.run,
     "export": exporting.run,
     "report": reporting.run,
+    "ranks": ranks.run,
     "python": python_package.run,
 }
 
