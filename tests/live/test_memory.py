@@ -47,6 +47,11 @@ while not os.path.exists("release"):
         for at in range(0, size << 20, 4096):
             kept[at] = 1
         kept.close()
+try:  # "release" may be gone once the first process has ended
+    while True:
+        os.wait()
+except ChildProcessError:
+    pass
 """
 
 
