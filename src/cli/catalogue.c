@@ -276,7 +276,7 @@ int metrics_main(int argc, char **argv)
 
 /* ==== List layouts =========================================================================== */
 
-enum { FORMATS = 18, HELP = 35, LIST_LAYOUTS_COLUMN = 28, INDENT = 6 };
+enum { FORMATS = 25, HELP = 42, LIST_LAYOUTS_COLUMN = 28, INDENT = 6 };
 
 static void list_layouts_add_names(struct buf *b)
 {

@@ -409,7 +409,8 @@ def test_list(place):
     assert status == 0
     found = {layout["name"]: layout for layout in json.loads(out)}
     assert list(found) == ["resource-tracker", "gpu-tracker", "spdl", "process-metrics", "sweep",
-                           "mlflow-system"]
+                           "mlflow-system", "nextflow", "snakemake", "prmon", "gnu-time",
+                           "github-action-benchmark", "gitlab", "codecarbon"]
     assert [c["name"] for c in found["spdl"]["columns"] if c["columns"] == "spdl"] == [
         "pid", "pgid", "cpu_percent", "rss_bytes", "pss_bytes", "private_bytes", "disk_read_bytes",
         "disk_write_bytes", "num_procs", "net_rx_bytes", "net_tx_bytes"]
