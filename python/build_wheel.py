@@ -22,7 +22,13 @@ import zipfile
 TOP = pathlib.Path(__file__).resolve().parents[1]
 SUMMARY = "Measures what a job uses: CPU, memory, storage, network, GPUs, as exactly as the kernel accounts it"
 # A wheel has no links: this name of the program is a script that becomes it.
-ENTRY_POINTS = "[console_scripts]\ngpu-tracker = toll.__main__:gpu_tracker\n"
+ENTRY_POINTS = """\
+[console_scripts]
+gpu-tracker = toll.__main__:gpu_tracker
+
+[pytest11]
+toll = toll.pytest_plugin
+"""
 # 1980 is the first year that a zip file knows.
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 

@@ -79,6 +79,7 @@ MODULES = {
     "pandas": "python3-pandas",
     "psutil": "python3-psutil",
     "pytest": "python3-pytest",
+    "xdist": "python3-pytest-xdist",
 }
 # Tested where they are, but too large for bootstrap.
 OPTIONAL_MODULES = {"matplotlib": "python3-matplotlib"}

@@ -140,6 +140,15 @@ def test_pip_installs_it(wheel, tmp_path):
         check=True,
     )
     assert "Compute time:" in tracked.stdout
+    markers = subprocess.run(
+        [sys.executable, "-B", "-m", "pytest", "--markers"],  # found by its entry point
+        cwd=target,
+        env=clean(PYTHONPATH=str(target)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "@pytest.mark.toll(" in markers.stdout
     modules = sorted(path.stem for path in (PACKAGE / "compat").glob("*.py") if path.stem[0] != "_")
     imports = "; ".join(f"import toll.compat.{name}" for name in modules)
     subprocess.run(
