@@ -75,6 +75,7 @@ PROGRAMS = {
     "zsh": "zsh",
 }
 MODULES = {
+    "IPython": "python3-ipython",
     "jsonschema": "python3-jsonschema",
     "pandas": "python3-pandas",
     "psutil": "python3-psutil",

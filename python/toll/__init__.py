@@ -21,6 +21,7 @@ What there is:
     compare(a, b)       what changed between runs; conditions for CI
     recommend(runs)     what to request for the next run
     phase, event, gauge marks in the record of the `toll run` around this program
+    %load_ext toll      in IPython: %toll and %%toll measure a statement and a cell
     metrics()           the table of everything that can be measured
     layouts()           the columns of other tools; Translator writes frames in them
 
@@ -113,6 +114,21 @@ _MODULES = {
     "_tracked": "tracked",
     "_tracker": "Track",
 }
+
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext toll` in IPython: the magics %toll and %%toll."""
+    from ._magics import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """`%unload_ext toll`."""
+    from ._magics import unload
+
+    unload(shell)
+
 
 if not TYPE_CHECKING:  # a checker shall know the names there are
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Type, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Type, TypeVar, cast
 
 from . import _toll
 
@@ -49,8 +49,15 @@ def check_decorable(function: object, what: str) -> None:
         )
 
 
+# Trackers that get the marks of this program too: those of %%toll.
+listeners: List[Send] = []
+
+
 def _send(kind: int, name: str, value: float, attributes: Sequence[str]) -> int:
-    return _toll.mark(kind, name, value, attributes)
+    status = _toll.mark(kind, name, value, attributes)
+    for listener in listeners[:]:
+        status = min(status, listener(kind, name, value, attributes), key=abs)  # 0 is accepted
+    return status
 
 
 def _is_taken(
@@ -72,7 +79,8 @@ class Phase:
         @t.phase("train")
         def train(): ...
 
-    It never raises by itself: a mark that is not accepted is left out.
+    begin() and end() are for callbacks, where both are in different functions. It never raises by
+    itself: a mark that is not accepted is left out.
     """
 
     __slots__ = ("_mark", "name")
@@ -82,8 +90,16 @@ class Phase:
         self.name = name
         self._mark = mark
 
+    def begin(self) -> bool:
+        """Begin the phase; returns whether the mark was accepted."""
+        return _is_taken(self._mark, PHASE_BEGIN, self.name)
+
+    def end(self) -> bool:
+        """End the phase; returns whether the mark was accepted."""
+        return _is_taken(self._mark, PHASE_END, self.name)
+
     def __enter__(self) -> "Phase":
-        _is_taken(self._mark, PHASE_BEGIN, self.name)
+        self.begin()
         return self
 
     def __exit__(
@@ -92,7 +108,7 @@ class Phase:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        _is_taken(self._mark, PHASE_END, self.name)
+        self.end()
 
     async def __aenter__(self) -> "Phase":
         return self.__enter__()
