@@ -25,6 +25,10 @@ def summary():
     return t.summary
 
 
+def sign_of_peak(summary):
+    return "≥ " if summary.quality("peak_memory") == "lower bound" else ""
+
+
 def test_attributes(summary):
     document = summary.to_dict()
     assert summary.name == document["name"]
@@ -63,7 +67,8 @@ def test_answers(summary):
     assert (summary.exit_code, summary.signal, summary.energy_joules) == (None, None, None)
     assert (summary.command, summary.name) == ([], 'a <b> & "c"')
     assert summary.quality("cpu_seconds") == figures.cpu_seconds.quality
-    assert summary.quality("peak_memory") == "sampled"
+    # A block of a few milliseconds on a busy machine: samples may be late, and the peak between them unseen.
+    assert summary.quality("peak_memory") in ("sampled", "lower bound")
     assert summary.quality("memory_swap_bytes") == figures.memory_swap_bytes.quality
     assert summary.quality("main_threads") == figures.main.threads.quality
     assert summary.quality("wall_seconds") == "exact"
@@ -147,7 +152,7 @@ def test_copies_and_equality(summary):
 def test_texts(summary):
     assert str(summary).startswith("toll: ")
     assert "\n  CPU  " in str(summary) and "\n  Memory  " in str(summary)
-    assert re.fullmatch(r'<Summary a <b> & "c": [\d.]+ [mµ]?s CPU, [\d.]+ MiB peak>', repr(summary))
+    assert re.fullmatch(rf'<Summary a <b> & "c": [\d.]+ [mµ]?s CPU, {sign_of_peak(summary)}[\d.]+ MiB peak>', repr(summary))
 
 
 def test_reprs_of_figures(summary):
@@ -204,7 +209,7 @@ def test_html(summary):
     rows = rows_of(page)
     assert page.find("div/b").text == 'a <b> & "c"'
     assert re.match(r"[\d.]+ (s|ms|µs)$", rows["CPU"][0])
-    assert re.match(r"[\d.]+ MiB at peak$", rows["Memory"][0])
+    assert re.match(rf"{sign_of_peak(summary)}[\d.]+ MiB at peak$", rows["Memory"][0])
     assert rows["CPU time"][2] == summary.target.cpu_seconds.quality
     assert re.match(r"[\d.]+ MiB$", rows["resident memory (RSS)"][0])
     bound = next(cells for cells in rows.values() if cells[2:] == ["lower bound"])
