@@ -115,6 +115,20 @@ def test_a_child_may_have_its_own():
     assert t.summary.target.cpu_seconds.total >= 0.04
 
 
+def test_a_child_that_was_waited_for_is_counted_whole():
+    """Also if the program did next to nothing after its last sample but wait."""
+    for _ in range(20):
+        with toll.track() as t:
+            child = os.fork()
+            if child == 0:
+                burn(0.02)
+                os._exit(0)
+            _, _, used = os.wait4(child, 0)
+        cpu = used.ru_utime + used.ru_stime
+        # User and system time are cut to whole microseconds: here, before the block and after it.
+        assert t.summary.target.descendants.cpu_seconds.total == pytest.approx(cpu, abs=4.1e-6)
+
+
 def work_of_a_worker(seconds):
     burn(seconds)
     return toll.snapshot().cpu_seconds

@@ -222,12 +222,14 @@ static uint64_t handed_down(const struct tracked *t, const struct member *parent
     return is_launched(t) ? t->whole->bit & t->discovery.tree_bits : 0;
 }
 
-/* The kernel cuts these times to whole ticks: it may have used almost a tick more of each. */
+/* The kernel cuts these times to whole ticks: it may have used almost a tick more of each. What this
+ * process inherited is known without ticks (own_thread_children). */
 static struct tick_times rounded_up(const struct tracked *t, const struct process *p)
 {
     uint64_t tick = t->root.live ? t->reader.ns_per_tick : 0; /* recordings have whole ticks */
+    bool is_own = p->entity.pid == t->reader.own.pid;
     bool has_reaped = inherited_u64(&p->inherited, process_faults_minor_count);
-    uint64_t of_children = has_reaped ? tick : 0;
+    uint64_t of_children = has_reaped && !is_own ? tick : 0;
     return (struct tick_times){
         .user = row_u64(&p->own, process_cpu_user_seconds) + tick,
         .system = row_u64(&p->own, process_cpu_system_seconds) + tick,

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -128,6 +129,15 @@ void own_thread_children(struct inherited *inherited)
     inherited_put(inherited, process_cpu_user_seconds, user);
     inherited_put(inherited, process_cpu_system_seconds, system);
     inherited_put(inherited, process_cpu_seconds, user + system);
+}
+
+bool own_thread_has_reaped(struct own_thread *o)
+{
+    struct rusage now;
+    if (getrusage(RUSAGE_CHILDREN, &now) < 0 || memcmp(&now, &o->children, sizeof now) == 0)
+        return false;
+    o->children = now;
+    return true;
 }
 
 /* ==== Own figures ============================================================================= */

@@ -8,6 +8,7 @@
 #include "metric/frame.h"
 
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -41,11 +42,12 @@ void own_figures_close(struct own_figures *o);
 enum { OWN_THREADS_AT_MOST = 16 }; /* more than there are vendors of GPUs */
 
 struct own_thread {
-    pid_t pid;         /* of the program that measures itself; 0 when no program does */
-    pid_t thread;      /* the thread that samples */
-    unsigned threads;  /* how many the tracker has */
-    int io;            /* the io file of the thread, kept open, or -1 */
-    atomic_uint wakes; /* by other threads of the program, a byte each */
+    pid_t pid;              /* of the program that measures itself; 0 when no program does */
+    pid_t thread;           /* the thread that samples */
+    unsigned threads;       /* how many the tracker has */
+    int io;                 /* the io file of the thread, kept open, or -1 */
+    atomic_uint wakes;      /* by other threads of the program, a byte each */
+    struct rusage children; /* that the program had reaped when this was last asked for */
     size_t other_count;
     struct {
         pid_t thread;
@@ -68,6 +70,9 @@ void own_thread_leave_out_io(const struct own_thread *o, struct row *row, uint64
 
 /* Puts what the program inherited from children it reaped, finer than stat, which has ticks. */
 void own_thread_children(struct inherited *inherited);
+
+/* Whether the program has reaped children since the last call. */
+bool own_thread_has_reaped(struct own_thread *o);
 
 /* ==== Self ==================================================================================== */
 

@@ -34,7 +34,10 @@ int process_probe(struct process_reader *r, struct process_source *s, struct pro
     if (clock_process_cpu(p->entity.pid, &now_ns) < 0)
         return -ESRCH;
     now_ns = left_u64(now_ns, sampler_ns);
-    bool is_same = is_own ? now_ns <= s->clock_ns + OWN_NOISE_NS : now_ns == s->clock_ns;
+    /* To wait for a child takes less than the noise, and what the child used is the parent's then.
+     */
+    bool is_same = is_own ? !own_thread_has_reaped(&r->own) && now_ns <= s->clock_ns + OWN_NOISE_NS
+                          : now_ns == s->clock_ns;
     if (is_same && p->state)
         return 0;
     s->clock_ns = now_ns;
