@@ -256,7 +256,9 @@ struct toll_options {
     double cpu_max_cores;
     uint64_t pids_max; /* processes and threads */
     enum toll_own_cgroup own_cgroup;
-    unsigned reserved; /* 0 */
+
+    unsigned threads; /* rows for so many of the busiest threads, of the processes that use most CPU
+                         time, about once a second; 0 = none, at most 256 in all */
 };
 
 /* ---- Outputs ------------------------------------------------------------------------------- */

@@ -205,6 +205,7 @@ def run(
     no_args: bool = False,
     show_secrets: bool = False,
     watch_exits: bool = False,
+    threads: bool = False,
     **popen: Any,
 ) -> Completed:
     """subprocess.run, and what the command with all its descendants used.
@@ -222,6 +223,7 @@ def run(
                  replaces it otherwise
     watch_exits  let the kernel record every process that starts or ends: they are counted exactly,
                  and children that were not waited for are noticed; starting a process takes longer
+    threads      measure the threads of the processes that use most CPU time: `summary.threads`
 
     If the command ran and its summary could not be kept, as on a full disk, `summary` is None and a
     RuntimeWarning has the reason; the return code is the command's.
@@ -259,6 +261,8 @@ def run(
             command.append("--no-args")
         if watch_exits:
             command.append("--watch-exits")
+        if threads:
+            command.append("--threads")
         if timeout is not None:
             command += ["--timeout", time_word(timeout), "--grace", time_word(grace)]
         interrupts = HeldInterrupts()  # one in between would leave the command running

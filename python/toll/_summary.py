@@ -19,6 +19,7 @@ from ._entities import (
     SensorFigures,
     SystemFigures,
     TargetFigures,
+    ThreadFigures,
 )
 from ._figures import LOWER_BOUND, UNKNOWN, Figure, metric_of, no_figure, printable, unit_of
 from ._parts import Part, Process, Program, Values, or_none
@@ -343,6 +344,11 @@ class Summary(Part):
     def rapl(self) -> List[RaplFigures]:
         """Each energy counter of the processors, with system=True."""
         return self._list("rapl", RaplFigures)
+
+    @property
+    def threads(self) -> List[ThreadFigures]:
+        """The busiest threads, with threads=True."""
+        return self._list("threads", ThreadFigures)
 
     @property
     def cgroups(self) -> List[CgroupFigures]:

@@ -353,6 +353,8 @@ const struct option options[] = {
     {"processes", 0, CHOICE("WHICH", "top none all", tracker.processes), NULL, NULL, false,
      FOR_RUN | FOR_ATTACH, GROUP_MEASURE, "top",
      "processes to write to .jsonl: the 20 largest once a second, none, or all at every sample"},
+    {"threads", 0, SWITCH(threads), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE, NULL,
+     "also measure the threads of the processes that use most CPU time, and show the busiest"},
     {"no-children", 0, SWITCH(tracker.no_children), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
      GROUP_MEASURE, NULL, "do not measure descendants"},
     {"since-start", 0, SWITCH(tracker.since_start), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM,

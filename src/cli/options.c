@@ -420,6 +420,7 @@ int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struc
     if (r == 0)
         r = join_metrics(s, e);
     s->tracker.size = sizeof s->tracker;
+    s->tracker.threads = s->threads ? 32 : 0;
     s->tracker.labels = s->labels;
     return r;
 }

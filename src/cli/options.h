@@ -48,6 +48,7 @@ struct settings {
     const char *config;
     unsigned signals_come_to_group; /* 1: signals to toll reach the whole process group */
     bool quiet;
+    bool threads; /* rows for the busiest */
     bool live;
     bool verbose;
     enum color_choice color;

@@ -111,6 +111,7 @@ void lifetime_close(struct toll_tracker *t)
     job_cgroup_close(&t->job);
     network_close(&t->network, &t->tracked);
     gpus_close(&t->gpus);
+    threads_done(&t->threads);
     exits_close(&t->exits);
     membership_done(&t->tracked);
     targets_done(&t->tracked);
@@ -574,7 +575,7 @@ int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_
     _Static_assert(sizeof(struct type) ==                                                          \
                        offsetof(struct type, last) + sizeof(((struct type *)0)->last),             \
                    "struct " #type " ends with padding, or " #last " is not its last field")
-HAS_NO_TAIL_PADDING(toll_options, reserved);
+HAS_NO_TAIL_PADDING(toll_options, threads);
 HAS_NO_TAIL_PADDING(toll_output, reserved);
 HAS_NO_TAIL_PADDING(toll_sent, run);
 HAS_NO_TAIL_PADDING(toll_launch, exec_errno);

@@ -210,6 +210,7 @@ static void begin_common(struct toll_tracker *t)
     machine_open(t);
     cgroups_open(&t->cgroups);
     network_open(&t->network, &t->tracked);
+    threads_begin(&t->threads, &t->tracked);
     if (!t->replay)
         gpus_open(&t->gpus, &t->tracked, &t->run);
     t->started = true;

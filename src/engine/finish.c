@@ -197,6 +197,7 @@ static void bound_rates(double most_cores, struct target_summary *s)
 
 void quality_judge_all(struct toll_tracker *t, struct summary *summary)
 {
+    threads_judge(&t->threads, summary);
     gpus_judge(&t->gpus, summary, &t->machine.system, t->tracked.start_ns, t->frame.elapsed_ns);
     for (size_t i = 0; t->tracked.whole && i < book_count(&t->tracked); i++) {
         const struct target *g = &t->tracked.targets[i];
@@ -333,6 +334,7 @@ void finish(struct toll_tracker *t)
             list_survivors(tracked, &t->summary);
         note_what_is_missing(t);
         note_unseen_children(tracked);
+        threads_finish(&t->threads, tracked);
     }
     quality_judge_all(t, &t->summary);
     cgroups_use_limits(&t->cgroups, &t->summary); /* of figures that are known */

@@ -301,6 +301,8 @@ int settings_take(struct toll_tracker *t, struct toll_error *e)
     if (r < 0)
         return r;
     settle_network(t);
+    if (!t->options.threads)
+        t->selection.of[ENTITY_THREAD] = 0;
     r = gpus_take(&t->gpus, &t->options, &t->selection, &t->run, e);
     if (r < 0)
         return r;

@@ -6,6 +6,7 @@
 #include "engine/target/gpus.h"
 #include "engine/target/membership.h"
 #include "engine/target/targets.h"
+#include "engine/target/threads.h"
 #include "engine/target/walk.h"
 #include "engine/tracker.h"
 
@@ -77,6 +78,7 @@ static void machine_tick(struct toll_tracker *t)
     cgroups_tick(&t->cgroups, &t->frame, &m->list);
     job_cgroup_tick(&t->job, &t->tracked, &t->frame);
     gpus_tick(&t->gpus, &t->tracked, &t->frame, &t->run, &m->list, &m->system.read);
+    threads_tick(&t->threads, &t->tracked, &t->frame, &m->list);
     for (size_t i = 0; i < m->list.count; i++) {
         struct instance *instance = m->list.items[i];
         enum entity_kind kind = instance->entity.kind;

@@ -12,6 +12,7 @@
 #include "engine/target/gpus.h"
 #include "engine/target/job_cgroup.h"
 #include "engine/target/network.h"
+#include "engine/target/threads.h"
 #include "engine/target/tracked.h"
 #include "engine/tick.h"
 #include "summary/summary.h"
@@ -34,6 +35,7 @@ struct toll_tracker {
     struct job_cgroup job;
     struct gpus gpus;
     struct network network;
+    struct threads threads;
     struct marks marks;
 
     struct schedule schedule;

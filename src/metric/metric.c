@@ -161,6 +161,14 @@ const char *part_prefix(enum part part)
     return prefixes[part];
 }
 
+const char *entity_label(const struct entity *e, const char *key)
+{
+    for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
+        if (strcmp(e->labels[i].key, key) == 0)
+            return e->labels[i].value;
+    return NULL;
+}
+
 const char *entity_name(const struct entity *e)
 {
     return e->path ? e->path : e->name;

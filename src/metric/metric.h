@@ -27,6 +27,7 @@ enum metric_id {
 enum {
     PROCESS_METRICS = cgroup_first, /* a process is the first entity */
     SELF_METRICS = METRIC_COUNT - self_first,
+    THREAD_METRICS = system_first - thread_first,
     GPU_METRICS = self_first - gpu_first,
     SYSTEM_METRICS = core_first - system_first, /* the most of any entity */
     METRICS_PER_ENTITY = 64,                    /* the width of a presence mask */
@@ -209,6 +210,9 @@ struct entity {
 enum space_kind { SPACE_NONE, SPACE_OVERLAY, SPACE_NETWORK, SPACE_LOCAL };
 
 enum space_kind entity_space(const struct entity *e);
+
+/* The value of a label, or NULL. */
+const char *entity_label(const struct entity *e, const char *key);
 
 /* path or name */
 const char *entity_name(const struct entity *e);

@@ -88,7 +88,9 @@ static void csv_heading(struct sink *s, const struct frame *f)
     /* A machine has many CPUs and disks: they have columns only when they were selected by name.
      * The order is that of the table of metrics, as in the record. */
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++) {
-        bool has_columns = s->selection.by_name || kind == ENTITY_SYSTEM ||
+        /* Threads come later than the heading. */
+        bool has_columns = (s->selection.by_name && kind != ENTITY_THREAD) ||
+                           kind == ENTITY_SYSTEM ||
                            (kind == ENTITY_CGROUP && s->run && s->run->system);
         for (size_t i = 0; has_columns && s->selection.of[kind] && i < f->machine_count; i++) {
             const struct instance *m = f->machine[i];

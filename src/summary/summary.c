@@ -180,14 +180,6 @@ void run_done(struct run *r)
 
 /* ==== Energy ================================================================================== */
 
-static const char *energy_label_of(const struct entity *e, const char *key)
-{
-    for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
-        if (strcmp(e->labels[i].key, key) == 0)
-            return e->labels[i].value;
-    return NULL;
-}
-
 /* Its total, which is 0 where nothing was seen of it, and how good that is. */
 static enum quality energy_total_of(const struct instance_summary *t, enum metric_id id,
                                     double *ret)
@@ -203,12 +195,12 @@ static enum quality energy_total_of(const struct instance_summary *t, enum metri
 static void energy_add_gpu(struct energy *e, const struct instance_summary *t)
 {
     double joules;
-    if (energy_label_of(&t->instance->entity, "instance"))
+    if (entity_label(&t->instance->entity, "instance"))
         return; /* the whole board has the counter */
     /* An Intel GPU inside a processor has this address and no counter: it is part of the package.
      */
-    const char *vendor = energy_label_of(&t->instance->entity, "vendor");
-    const char *pci = energy_label_of(&t->instance->entity, "pci");
+    const char *vendor = entity_label(&t->instance->entity, "vendor");
+    const char *pci = entity_label(&t->instance->entity, "pci");
     if (vendor && pci && strcmp(vendor, "intel") == 0 && strcmp(pci, "0000:00:02.0") == 0)
         return;
     if (!e->has_gpus)
@@ -519,6 +511,29 @@ enum quality summary_instance_quality(const struct series *s, const struct metri
         return figure > 0 ? QUALITY_LOWER_BOUND : QUALITY_UNKNOWN;
     }
     return counts && s->coverage == COVERED ? QUALITY_EXACT : QUALITY_SAMPLED;
+}
+
+static int summary_compare_threads(const void *a, const void *b)
+{
+    enum { CPU = thread_cpu_seconds - thread_first };
+    const struct instance_summary *const *x = a, *const *y = b;
+    uint64_t one = (*x)->series[CPU].last.u, other = (*y)->series[CPU].last.u;
+    if (one != other)
+        return one > other ? -1 : 1;
+    return *x < *y ? -1 : *x > *y; /* in the order in which they got a row */
+}
+
+const struct instance_summary **summary_threads(const struct summary *s, size_t *ret_count)
+{
+    size_t count = 0;
+    const struct instance_summary **sorted = calloc(s->instance_count + 1, sizeof *sorted);
+    for (size_t i = 0; sorted && i < s->instance_count; i++)
+        if (s->instances[i].instance->entity.kind == ENTITY_THREAD)
+            sorted[count++] = &s->instances[i];
+    if (count)
+        qsort(sorted, count, sizeof *sorted, summary_compare_threads);
+    *ret_count = count;
+    return sorted;
 }
 
 /* The largest value that a sample had. */

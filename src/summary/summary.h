@@ -190,6 +190,10 @@ void summary_end(struct summary *s, uint64_t elapsed_ns);
  * source was silent for a part of the run. */
 enum quality summary_instance_quality(const struct series *s, const struct metric *m);
 
+/* The rows of threads, most CPU time first, in an array that the caller frees; NULL without memory.
+ */
+const struct instance_summary **summary_threads(const struct summary *s, size_t *ret_count);
+
 /* The peak of the resident memory of all processes together, as far as it is known. */
 struct memory_peak {
     double bytes;

@@ -29,6 +29,7 @@ THINGS = {
     "gpus": "gpu",
     "cgroups": "cgroup",
     "cgroup_disks": "cgroup_disk",
+    "threads": "thread",
 }
 PARTS = ("combined", "main", "descendants")
 # Files that must take names of metrics from the table. In C an enumerator of the table may stand
@@ -53,6 +54,10 @@ ALLOWED = {
     ("docs/schema/record.schema.json", "gpus"),
     ("docs/schema/summary.schema.json", "gpus"),
     ("src/cli/option_table.c", "gpus"),
+    # Rows of threads, and an option.
+    ("docs/schema/record.schema.json", "threads"),
+    ("docs/schema/summary.schema.json", "threads"),
+    ("src/cli/option_table.c", "threads"),
     # Figures of runs that are compared or advised on; GPUs to request.
     ("docs/schema/compare.schema.json", "memory_peak_bytes"),
     ("docs/schema/recommend.schema.json", "memory_peak_bytes"),

@@ -21,6 +21,7 @@
 
 struct cgroup;
 struct gpus;
+struct threads;
 
 /* ==== Target ================================================================================== */
 
@@ -169,6 +170,7 @@ struct reaper {
 struct tracked {
     const struct toll_options *options; /* borrowed */
     const struct gpus *gpus;            /* borrowed: its helper processes are strangers */
+    struct threads *threads;            /* borrowed: the threads of members; NULL: not asked for */
     struct sysroot root;
     struct clock *scripted; /* NULL: the machine's own clocks */
     bool is_recorded;       /* a replay: files were copied one after the other */

@@ -4,6 +4,7 @@
 #include "account/members.h"
 #include "base/io/file.h"
 #include "engine/target/membership.h"
+#include "engine/target/threads.h"
 #include "source/machine/load.h"
 
 #include <fcntl.h>
@@ -604,6 +605,8 @@ struct member *walk_last_look(struct tracked *t, pid_t pid, uint64_t now_ns)
                     process_hide(&t->reader, source_of(m), &m->process);
     if (is_there && !m->was_seen)
         membership_welcome(t, m, now_ns);
+    if (t->threads)
+        threads_last_look(t->threads, t, m);
     /* Of the other counters the end shows only what the main thread did. */
     m->process.fresh &= t->whole->ledger.folds[FOLD_CONSERVED];
     return m;

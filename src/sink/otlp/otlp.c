@@ -438,6 +438,11 @@ static void otlp_add_row_attributes(struct buf *b, const struct point_row *r, co
         otlp_add_if(b, "system.device", name);
         otlp_add_if(b, "toll.disk.class", class);
         break;
+    case ENTITY_THREAD:
+        otlp_add_if(b, "thread.name", name);
+        otlp_add_if(b, "toll.thread.pid", point_row_about(r, "pid"));
+        otlp_add_if(b, "toll.thread.process", point_row_about(r, "process"));
+        break;
     case ENTITY_CGROUP_DISK:
         otlp_add_if(b, "system.device", name);
         otlp_add_if(b, "toll.cgroup", point_row_about(r, "cgroup"));

@@ -392,7 +392,7 @@ static void html_figures(const struct report *r, struct buf *b)
         const struct instance_summary *t = &s->instances[i];
         enum entity_kind kind = t->instance->entity.kind;
         const char *name = entity_name(&t->instance->entity);
-        if (kind == ENTITY_CORE)
+        if (kind == ENTITY_CORE || kind == ENTITY_THREAD)
             continue; /* there may be hundreds */
         buf_printf(b, "<details><summary>%s%s",
                    kind == ENTITY_SYSTEM ? "machine" : entity_kind_name(kind), *name ? " " : "");
@@ -408,6 +408,50 @@ static void html_figures(const struct report *r, struct buf *b)
         buf_puts(b, "</table></div></details>\n");
     }
     buf_puts(b, "</section>\n");
+}
+
+static void html_thread_figure(const struct report *r, struct buf *b,
+                               const struct instance_summary *t, enum metric_id id)
+{
+    const struct series *s = &t->series[id - thread_first];
+    enum quality q = summary_instance_quality(s, metric_of(id));
+    buf_puts(b, "<td class=\"n\">");
+    if (q == QUALITY_UNKNOWN || !(r->selection->of[ENTITY_THREAD] >> (id - thread_first) & 1)) {
+        buf_puts(b, "?</td>");
+        return;
+    }
+    buf_puts(b, q == QUALITY_LOWER_BOUND ? "≥ " : "");
+    human_number(b, metric_of(id),
+                 metric_of(id)->kind == METRIC_COUNTER ? metric_number(metric_of(id), s->last)
+                                                       : s->max);
+    buf_puts(b, "</td>");
+}
+
+static void html_threads(const struct report *r, struct buf *b)
+{
+    size_t count;
+    const struct instance_summary **sorted = summary_threads(r->summary, &count);
+    if (count)
+        buf_puts(b, "<section><h2>Busiest threads</h2>\n<div class=\"wide\"><table><tr><th>thread"
+                    "</th><th>process</th><th class=\"n\">CPU time</th><th class=\"n\">most cores"
+                    "</th><th class=\"n\">waiting for a CPU</th></tr>\n");
+    for (size_t i = 0; i < count; i++) {
+        const struct entity *e = &sorted[i]->instance->entity;
+        buf_puts(b, "<tr>");
+        html_cell(b, " class=\"c\"", entity_name(e));
+        buf_puts(b, "<td class=\"c\">");
+        const char *process = entity_label(e, "process"), *pid = entity_label(e, "pid");
+        html_put(b, process ? process : "");
+        buf_putc(b, ' ');
+        html_put(b, pid ? pid : "");
+        buf_puts(b, "</td>");
+        html_thread_figure(r, b, sorted[i], thread_cpu_seconds);
+        html_thread_figure(r, b, sorted[i], thread_cpu_cores);
+        html_thread_figure(r, b, sorted[i], thread_cpu_wait_seconds);
+        buf_puts(b, "</tr>\n");
+    }
+    buf_puts(b, count ? "</table></div></section>\n" : "");
+    free(sorted);
 }
 
 static void html_phases(const struct report *r, struct buf *b)
@@ -581,6 +625,7 @@ static void html_run(struct sink *s, const struct report *r)
     html_findings(r, b);
     html_used(r, b);
     html_timeline(r, b);
+    html_threads(r, b);
     html_phases(r, b);
     html_charts(r, b);
     html_largest(r, b);

@@ -478,6 +478,7 @@ void text_glance(struct sink *s, const struct summary *summary)
             glance_add_beside(&g, system);
         glance_add_phases(&g);
         glance_add_targets(&g);
+        glance_add_threads(&g);
         glance_add_largest(&g);
     } else if (system) {
         glance_add_machine(&g);

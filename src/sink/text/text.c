@@ -131,7 +131,8 @@ static void text_add_machine(struct sink *s, const struct summary *summary)
             text_add_heading(s, "Machine ", summary->run->host);
         text_table(s, &r, summary->elapsed_ns);
         for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
-            if (kind != ENTITY_SYSTEM && kind != ENTITY_CGROUP && kind != ENTITY_CGROUP_DISK)
+            if (kind != ENTITY_SYSTEM && kind != ENTITY_CGROUP && kind != ENTITY_CGROUP_DISK &&
+                kind != ENTITY_THREAD)
                 text_kind(s, summary, kind);
         text_unavailable(s, &r);
     }
@@ -158,6 +159,7 @@ static void text_add_details(struct sink *s, const struct summary *summary)
         text_unavailable(s, &r);
     }
     text_marks(s, &summary->marks);
+    text_threads(s, summary);
     text_add_machine(s, summary);
     text_add_survivors(s, summary);
     for (size_t i = 0; i < summary->note_count && i < SUMMARY_NOTES; i++)

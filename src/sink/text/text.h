@@ -84,6 +84,9 @@ void text_targets(struct sink *s, const struct summary *summary);
 /* Phases, gauges and counts of the marks; nothing without marks. */
 void text_marks(struct sink *s, const struct mark_totals *t);
 
+/* The threads with most CPU time; nothing where none were asked for. */
+void text_threads(struct sink *s, const struct summary *summary);
+
 /* A table of the GPUs, unless the table of the machine has it (has_table), and how long each was
  * idle. Nothing where no GPU was read. */
 void text_gpus(struct sink *s, const struct summary *summary, bool has_table);
@@ -117,10 +120,12 @@ struct memory_peak glance_memory(const struct glance *g);
 void glance_add_gpus(struct glance *g);
 void glance_add_energy(struct glance *g);
 
-/* Tables in it: each of several targets; phases; the processes, or programs, that used most. */
+/* Tables in it: each of several targets; phases; the processes, or programs, that used most; the
+ * threads, when they were asked for. */
 void glance_add_targets(struct glance *g);
 void glance_add_phases(struct glance *g);
 void glance_add_largest(struct glance *g);
+void glance_add_threads(struct glance *g);
 
 /* Quality, notes, outputs, cost. */
 void glance_add_foot(struct glance *g);
