@@ -8,7 +8,6 @@
 #include "base/process.h"
 #include "base/util.h"
 #include "engine/tracker.h"
-#include "source/pid_files.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -73,10 +72,14 @@ void environment_done(struct environment *e)
 
 #define LOOK_AFTER_CHILD_NS (20 * NS_PER_MS)
 #define WAIT_AT_MOST_NS     (10 * NS_PER_SECOND) /* where nothing says when the command runs */
-#define LOOK_AT_STAT_NS     NS_PER_MS
+#define LOOK_AT_NAME_NS     NS_PER_MS
 
 /* No thread has this number. */
 #define NOTHING_HELD FUTEX_TID_MASK
+
+/* What the child is called until exec has given it the name of the program's file, which has no
+ * slash. That is the last that exec does: the files of this program are closed by then. */
+#define NAME_BEFORE_EXEC "exec/"
 
 /* What the child leaves for its parent through shared memory: a write would count as the command's,
  * and a pipe that closes with exec stays open when another thread of this program forks meanwhile.
@@ -93,6 +96,7 @@ struct message {
 
 static void hold_until_exec(struct message *m)
 {
+    prctl(PR_SET_NAME, NAME_BEFORE_EXEC);
     m->entry.next = &m->list.list;
     m->list = (struct robust_list_head){
         .list.next = &m->entry,
@@ -135,27 +139,32 @@ static bool is_stopped_or_ended(pid_t pid)
            info.si_pid;
 }
 
-/* Where nothing is held; also true where it cannot be known. */
+/* Also true where it cannot be known. */
 static bool may_have_executed(pid_t pid)
 {
-    char path[32], text[1024];
-    struct pid_stat st;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    char path[32], text[64];
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
     ssize_t n = file_read_at(AT_FDCWD, path, text, sizeof text);
-    return n <= 0 || parse_pid_stat(scan_text(text, (size_t)n), &st) < 0 || !st.before_exec;
+    return n <= 0 || n != sizeof NAME_BEFORE_EXEC ||
+           memcmp(text, NAME_BEFORE_EXEC "\n", (size_t)n) != 0;
 }
 
 /* Until the child has executed the command, or ended. A Ctrl-Z may stop it before it comes to that:
- * then it is for the caller to stop too, and not to sit here. */
+ * then it is for the caller to stop too, and not to sit here.
+ *
+ * The mark on the futex comes when exec begins to replace the memory. A child that loses its CPU at
+ * that moment still has the name and the files of this program, which would count as the command's.
+ */
 static void wait_for_exec(struct message *m, pid_t child)
 {
     uint64_t give_up_ns = clock_mono(NULL) + WAIT_AT_MOST_NS;
     uint32_t held;
-    while (!((held = atomic_load(&m->held)) & FUTEX_OWNER_DIED)) {
+    while (!((held = atomic_load(&m->held)) & FUTEX_OWNER_DIED) || !may_have_executed(child)) {
         if (held == NOTHING_HELD && may_have_executed(child))
             return;
-        const struct timespec until_look = {.tv_nsec = held == NOTHING_HELD ? LOOK_AT_STAT_NS
-                                                                            : LOOK_AFTER_CHILD_NS};
+        const struct timespec until_look = {
+            .tv_nsec = held == NOTHING_HELD || held & FUTEX_OWNER_DIED ? LOOK_AT_NAME_NS
+                                                                       : LOOK_AFTER_CHILD_NS};
         if (syscall(SYS_futex, &m->held, FUTEX_WAIT, held, &until_look, NULL, 0) == 0 ||
             errno == EAGAIN)
             continue;

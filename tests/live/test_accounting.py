@@ -125,6 +125,18 @@ def test_a_child_that_was_not_seen_is_proven(place):
     assert result.total("processes_started") == 1
 
 
+def test_no_sample_has_toll_before_exec(here):
+    """Until exec is over, the process of the command has the name and the open files of toll. With
+    one CPU for both, it often loses it at that moment."""
+    one_cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    for _ in range(25):
+        status, _, err = here.call([*one_cpu, here.toll, "run", "-q", "-o", "run.jsonl", "--", "sleep", "0.01"])
+        assert status == 0, err
+        lines = [json.loads(line) for line in here.path("run.jsonl").read_text().splitlines()]
+        names = {process["name"] for line in lines for process in line.get("processes", [])}
+        assert names <= {"sleep"}, names
+
+
 def test_time_waited_of_children_is_a_lower_bound(place):
     """Most of them were never seen: what is known of the others is no better than the whole."""
     loop = "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"
