@@ -175,7 +175,7 @@ static PyMethodDef translator_methods[] = {
     {"columns", translator_columns, METH_NOARGS,
      "columns($self, /)\n--\n\nTheir names; none before the first frame."},
     {"rows", translator_rows, METH_O,
-     "rows($self, frame, /)\n--\n\nThe rows that came of a frame."},
+     "rows($self, frame, /)\n--\n\nThe rows made from a frame."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -45,7 +45,7 @@ class Part:
                 raise AttributeError(f"{name}: not in this summary{self._hint(name)}") from None
 
     def _hint(self, name: str) -> str:
-        """What could be meant, for an attribute that is missing."""
+        """Names that are similar to that of a missing attribute."""
         most, names = 12, list(dict.fromkeys(self._names()))
         more = ", …" if names[most:] else ""
         return f" (known here: {', '.join(names[:most]) or 'nothing'}{more})"

@@ -255,15 +255,21 @@ int help_subcommand(const char *name)
     if (s->main == doctor_main)
         doctor_add_help(&b);
     add_options(&b, s->options);
-    if (s->options & FOR_MEASURING) {
-        char last[512];
-        snprintf(last, sizeof last,
-                 "Options can also be set by variables (TOLL_INTERVAL=1s) and in a configuration "
-                 "file (interval" FIXED_BLANK "=" FIXED_BLANK "1s). The command line overrides "
-                 "variables, which override the file. The manual is toll-%s(1).",
-                 s->name);
+    static const char elsewhere[] =
+        "Options can also be set by variables (TOLL_INTERVAL=1s) and in a configuration "
+        "file (interval" FIXED_BLANK "=" FIXED_BLANK "1s). The command line overrides "
+        "variables, which override the file. ";
+    const bool is_measuring = s->options & FOR_MEASURING;
+    const bool has_manual = s->group != COMMANDS_OTHER || s->main == time_main;
+    if (is_measuring || has_manual) {
+        struct buf last = {0};
+        buf_puts(&last, is_measuring ? elsewhere : "");
+        if (has_manual)
+            buf_printf(&last, "The manual is toll-%s(1).", s->name);
         buf_putc(&b, '\n');
-        help_wrap(&b, last, 0);
+        if (!buf_failed(&last))
+            help_wrap(&b, last.data, 0);
+        buf_done(&last);
     }
     return print_paged(&b);
 }

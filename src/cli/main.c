@@ -192,8 +192,8 @@ static const char about_doctor[] =
     "CHECK selects checks by name. Those marked with * are needed by every job.\n";
 
 static const char about_metrics[] =
-    "WORD selects metrics: those whose name has it (memory), those of an entity (disk), or a "
-    "pattern ('system_cpu*'). With several, all that one of them selects.\n";
+    "WORD selects metrics: those whose name contains it (memory), those of an entity (disk), or a "
+    "pattern ('system_cpu*'). Several words select all metrics that match any of them.\n";
 
 static const char about_outputs[] = "TYPE selects one output type.\n";
 

@@ -419,8 +419,7 @@ static int session_make_gate(struct session *s, struct toll_error *e)
     };
     if (!set->fail_if)
         return set->baseline ? err_set(e, -EINVAL,
-                                       "--baseline does nothing without a condition (expected "
-                                       "--fail-if as well)")
+                                       "--baseline: no effect without a condition (add --fail-if)")
                              : 0;
     int r = toll_gate_new(&s->gate, &asked, e);
     bool is_condition = strncmp(e->message, "condition", strlen("condition")) == 0;

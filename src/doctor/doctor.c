@@ -53,7 +53,7 @@ static const struct {
     {CHECK("sensors", "Temperature", false), probe_sensors},
     {CHECK("energy", "Energy", false), probe_energy},
     {CHECK("gpus", "GPUs", false), probe_gpus},
-    {CHECK("formats", "Formats", true), probe_formats},
+    {CHECK("outputs", "Output types", true), probe_formats},
 };
 
 struct toll_diagnosis {

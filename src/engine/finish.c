@@ -239,9 +239,9 @@ static void note_what_is_missing(struct toll_tracker *t)
                                   "once the process is reaped");
     bool lacks_pss = t->summary.whole.denied[PART_COMBINED] & t->tracked.reader.wanted &
                      BIT(process_memory_pss_bytes);
-    if (lacks_pss && !t->tracked.reader.own_was_shared)
-        tracked_note(&t->tracked, "cannot read all figures of a process of another user; PSS, USS "
-                                  "and open files may not include it");
+    if (lacks_pss && !t->tracked.reader.own_was_shared && !t->tracked.io_denial_noted)
+        tracked_note(&t->tracked, "cannot read PSS, USS and open files of a process of another "
+                                  "user (root can)");
     uint64_t tenths = t->schedule.longest_ns / (NS_PER_SECOND / 10);
     if (t->schedule.pauses)
         tracked_note(&t->tracked,

@@ -367,7 +367,9 @@ static void tick_fold(struct toll_tracker *t, bool slow_is_fresh)
     bool is_denied = tracked->whole->ledger.denied[PART_COMBINED] & tracked->reader.wanted &
                      BIT(process_storage_read_bytes);
     if (is_denied && !is_launched(tracked) && !tracked->io_denial_noted) {
-        tracked_note(tracked, "cannot read the I/O of a process of another user");
+        bool is_wider = tracked->reader.wanted & BIT(process_memory_pss_bytes);
+        tracked_note(tracked, "cannot read %s of a process of another user (root can)",
+                     is_wider ? "I/O, PSS, USS and open files" : "the I/O");
         tracked->io_denial_noted = true;
     }
 }

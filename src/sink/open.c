@@ -353,16 +353,16 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
         suggestion_offer(&near, colon ? front : f->suffix);
     }
     if (!format && *suggestion_text(&near) && strcmp(near.word, typed) != 0)
-        err_set(e, -EINVAL, "cannot determine the format of '%.*s%s' from its name%s", (int)quoted,
+        err_set(e, -EINVAL, "cannot determine the output type of '%.*s%s' from its name%s", (int)quoted,
                 rest, rest[quoted] ? "…" : "", suggestion_text(&near));
     else if (format)
-        err_set(e, -EINVAL, "unknown format '%s' (expected one of: %s)", format,
+        err_set(e, -EINVAL, "unknown output type '%s' (expected one of: %s)", format,
                 formats.data ? formats.data : "none");
     else
         err_set(
             e, -EINVAL,
-            "cannot determine the format of '%.*s%s' from its name (expected .csv, .jsonl, .json, "
-            ".txt, .sqlite, .html or a prefix such as csv:; 'toll outputs' lists all)",
+            "cannot determine the output type of '%.*s%s' from its name (expected .csv, .jsonl, "
+            ".json, .txt, .sqlite, .html or a prefix such as csv:; 'toll outputs' lists all)",
             (int)quoted, rest, rest[quoted] ? "…" : "");
     buf_done(&formats);
     return -EINVAL;

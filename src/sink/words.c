@@ -5,6 +5,7 @@
 
 #include "base/text/buf.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,13 +144,25 @@ const char *text_heading(const struct metric *m, bool is_upper, char *ret, size_
     return ret;
 }
 
+size_t text_word(const char *text, size_t length)
+{
+    const char *blank = memchr(text, ' ', length);
+    size_t word = blank ? (size_t)(blank - text) : length;
+    bool is_number = word && isdigit((unsigned char)text[word - 1]);
+    if (!is_number || word + 1 >= length || text[word + 1] == ' ' ||
+        isdigit((unsigned char)text[word + 1]))
+        return word;
+    blank = memchr(text + word + 1, ' ', length - word - 1);
+    return blank ? (size_t)(blank - text) : length;
+}
+
 void text_paragraph(struct sink *s, const char *lead, const char *text)
 {
     size_t at = strlen(lead), width = text_width(s);
     size_t indent = at;
     buf_puts(&s->text, lead);
     while (*text) {
-        size_t word = strcspn(text, " ");
+        size_t word = text_word(text, strlen(text));
         size_t columns = utf8_columns(text, word);
         if (at > indent && at + 1 + columns > width) {
             buf_putc(&s->text, '\n');

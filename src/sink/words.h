@@ -29,6 +29,9 @@ void text_paragraph(struct sink *s, const char *lead, const char *text);
 /* The same with the text in *b, which is freed; nothing when it is empty or failed. */
 void text_paragraph_done(struct sink *s, const char *lead, struct buf *b);
 
+/* Bytes of the first word of a text that is not broken: "400 W" and "41 %" are one. */
+size_t text_word(const char *text, size_t length);
+
 /* Cuts what follows `start` to so many columns, with an ellipsis. */
 void text_cut(struct buf *b, size_t start, unsigned columns);
 

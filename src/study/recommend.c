@@ -674,7 +674,7 @@ static int recommend_nothing(const struct study_runs *runs, const struct study_r
 {
     struct buf why = {0};
     if (!runs->seen)
-        return err_set(e, -ENODATA, "no runs in the records (toll run -o FILE.jsonl makes one)");
+        return err_set(e, -ENODATA, "no runs in the records ('toll run -o FILE.jsonl' saves one)");
     if (!count)
         return err_set(e, -ENODATA, "none of %zu run%s matches", runs->seen,
                        runs->seen == 1 ? "" : "s");

@@ -135,7 +135,7 @@ def test_measure_self(run, tmp_path):
 def test_measure_self_goes_on_when_it_cannot_measure(run):
     ended = run(command("measure_self", "summary.odd"))
     assert ended.status == 0 and ended.out.startswith("result ")
-    assert "not measured: cannot determine the format of 'summary.odd'" in ended.err
+    assert "not measured: cannot determine the output type of 'summary.odd'" in ended.err
 
 
 def test_cplusplus(run):

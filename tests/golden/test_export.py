@@ -492,7 +492,7 @@ def test_mistakes(tmp_path):
     for words, sentence in (
         ([], b"export: missing argument (expected [options] RECORD)"),
         ([record, record], b"export: unexpected argument"),
-        ([record, "-o", "x.unknown"], b"cannot determine the format"),
+        ([record, "-o", "x.unknown"], b"cannot determine the output type"),
         ([record, "-f", "nonsense"], b"-f: invalid value 'nonsense'"),
         ([record, "-m", "nonsense"], b"unknown metric 'nonsense'"),
         ([record, "--run", "0"], b"--run: invalid value '0'"),

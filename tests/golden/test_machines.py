@@ -49,8 +49,8 @@ def test_as_expected(machine, request):
     status, out, err = doctor("--root", MACHINES_AT / machine, "-v")
     assert (status, err) == (0, "") and out.splitlines()[0] == problems.splitlines()[0]
     out = problems + "\n" + out
-    # The formats are those of the build, which no machine decides.
-    out = re.sub(r"(?m)^\S+ +formats .*\n( .*\n)*", "", out)
+    # The output types are those of the build, which no machine decides.
+    out = re.sub(r"(?m)^\S+ +outputs .*\n( .*\n)*", "", out)
     if request.config.getoption("--update"):
         packed.write(EXPECTED, packed.read(EXPECTED) | {machine: out.encode()})
     assert out == packed.read(EXPECTED)[machine].decode()

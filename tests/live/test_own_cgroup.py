@@ -96,7 +96,7 @@ def test_it_is_removed(whole):
     assert result.status == 0, result.err
     directories = cgroups_of_command(result.out)
     assert directories and not any(d.exists() for d in directories)
-    assert not any(" stays: " in note for note in result.notes)
+    assert not any(" was not removed: " in note for note in result.notes)
 
 
 def test_one_with_a_process_stays_until_it_is_empty(whole):
@@ -106,7 +106,7 @@ def test_one_with_a_process_stays_until_it_is_empty(whole):
     try:
         left = [d for d in cgroups_of_command(result.out) if d.exists()]
         assert left
-        assert any(" stays: process " in note for note in result.notes), result.notes
+        assert any(" was not removed: process " in note for note in result.notes), result.notes
         whole.run(["true"], ["--own-cgroup", "always"])
         assert all(d.exists() for d in left)
     finally:

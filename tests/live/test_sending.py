@@ -593,7 +593,7 @@ def test_what_the_sender_reads_is_not_the_jobs(here):
     ("prometheus:http://h,cert=/dev/null,key=/no/such", "cannot read the client key"),
     ("prometheus:http://h,key=/dev/null", "prometheus: key needs the option cert"),
     ("prometheus:http://h,header=X: a\r\nY: b", "expected 'Name: value'"),
-    ("promotheus:http://h", "cannot determine the format"),
+    ("promotheus:http://h", "cannot determine the output type"),
     ("openmetrics:19465", "write ':19465' for a port"),
     ("x.csv,every=1s", "csv has no options"),
     ("csv:x.csv,every=1s", "csv has no options"),

@@ -234,7 +234,7 @@ def test_from_many_threads():
         ({"pid": []}, ValueError, "pid: invalid value [] (expected at least one; None: this process)"),
         ({"user": ()}, ValueError, "user: invalid value () (expected at least one"),
         ({"name": 5}, TypeError, "name: invalid value 5 (expected text)"),
-        ({"outputs": "run.xls"}, ValueError, "cannot determine the format"),
+        ({"outputs": "run.xls"}, ValueError, "cannot determine the output type"),
         ({"outputs": "/nowhere/run.csv"}, FileNotFoundError, "cannot write to"),
         ({"labels": {"a=b": 1}}, ValueError, "labels: invalid key 'a=b' (expected text without '=')"),
         ({"labels": ["a"]}, TypeError, "(expected a dict such as {'team': 'a'})"),

@@ -562,7 +562,8 @@ void cgroups_finish(struct cgroups *s, bool was_killed)
             continue;
         uint64_t hits = instance->series[cgroup_tasks_limit_events_count - cgroup_first].last.u;
         if (hits)
-            tracked_note(t, "limit on tasks of cgroup %s reached %llu times",
-                         path_of_figures(e, "tasks_cgroup"), (unsigned long long)hits);
+            tracked_note(t, "limit on tasks of cgroup %s reached %llu time%s",
+                         path_of_figures(e, "tasks_cgroup"), (unsigned long long)hits,
+                         hits == 1 ? "" : "s");
     }
 }

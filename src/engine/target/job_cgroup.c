@@ -149,8 +149,8 @@ void job_cgroup_finish(struct job_cgroup *j, struct tracked *t)
     }
     if (r == -EBUSY)
         tracked_note(t,
-                     "cgroup %s stays: process %d is still in it; a later toll run removes it once "
-                     "it is empty",
+                     "cgroup %s was not removed: process %d is still in it; a later toll run removes "
+                     "it once it is empty",
                      j->own.directories[0].path, (int)pid);
     own_cgroup_close(&j->own);
 }

@@ -48,48 +48,47 @@ static size_t text_columns(const struct buf *b)
     return buf_failed(b) || !b->length ? 0 : utf8_columns(b->data, b->length);
 }
 
+/* The end of a line that begins at `at`: after the last word that fits, or after the last clause if
+ * that is not much earlier ("87 % busy, memory 30 of 40 GiB," and not "…, 310 of"). */
+static const char *text_line_end(const char *at, const char *end, size_t room)
+{
+    const char *word = at, *last = at, *clause = NULL;
+    for (size_t column = 0; word < end;) {
+        size_t length = text_word(word, (size_t)(end - word));
+        column += (column ? 1 : 0) + utf8_columns(word, length);
+        if (column > room)
+            return clause ? clause : last > at ? last : word + length;
+        last = word + length;
+        if (length && strchr(",;:", last[-1]) && column * 5 >= room * 3)
+            clause = last;
+        word = last + (last < end); /* and the blank */
+    }
+    return end;
+}
+
 /* A text that is too long continues below its beginning, for a few lines. A word is never broken:
  * one that is longer than a line is cut. Without `out` only the lines are counted. */
 static unsigned text_wrap(struct buf *out, const struct buf *text, unsigned indent, unsigned width)
 {
     const char *at = text->data, *end = at + text->length;
-    size_t room = width > indent ? width - indent : 1, column = 0;
-    size_t start = out ? out->length : 0; /* of the line */
-    unsigned lines = 1;
-    while (at < end) {
-        const char *blank = memchr(at, ' ', (size_t)(end - at));
-        size_t length = (size_t)((blank ? blank : end) - at), columns = utf8_columns(at, length);
-        if (columns > room)
-            columns = room;
-        if (column && column + 1 + columns > room) {
-            if (lines == WRAPPED_LINES) { /* the rest is in the details */
-                if (out) {
-                    buf_puts(out, " …");
-                    text_cut(out, start, (unsigned)room);
-                }
-                break;
-            }
-            lines++;
-            column = 0;
-            if (out) {
-                buf_putc(out, '\n');
-                buf_pad(out, out->length, indent);
-                start = out->length;
-            }
-        } else if (column) {
-            column++;
-            if (out)
-                buf_putc(out, ' ');
-        }
+    size_t room = width > indent ? width - indent : 1;
+    for (unsigned lines = 1;; lines++) {
+        const char *stop = text_line_end(at, end, room);
         if (out) {
-            size_t word = out->length;
-            buf_add(out, at, length);
-            text_cut(out, word, (unsigned)room);
+            size_t start = out->length;
+            buf_add(out, at, (size_t)(stop - at));
+            if (stop < end && lines == WRAPPED_LINES) /* the rest is in the details */
+                buf_puts(out, " …");
+            text_cut(out, start, (unsigned)room);
         }
-        column += columns;
-        at += length + (blank != NULL);
+        at = stop + (stop < end);
+        if (at >= end || lines == WRAPPED_LINES)
+            return lines;
+        if (out) {
+            buf_putc(out, '\n');
+            buf_pad(out, out->length, indent);
+        }
     }
-    return lines;
 }
 
 static unsigned text_line_height(const struct text_line *line, unsigned width)

@@ -347,7 +347,7 @@ static void glance_add_processes(struct glance *g)
     if (glance_quality(g, process_processes_count) != QUALITY_UNKNOWN) {
         buf_puts(&line->text, ", up to ");
         human_count(&line->text, glance_figure(g, process_processes_count));
-        buf_puts(&line->text, " at once");
+        buf_puts(&line->text, " seen at once");
     }
     if (glance_quality(g, process_processes_started_count) == QUALITY_LOWER_BOUND)
         buf_puts(&line->detail, " (short ones may be missing)");

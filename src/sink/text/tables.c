@@ -137,11 +137,14 @@ void glance_add_phases(struct glance *g)
     }
 }
 
-/* A build has a thousand compilers: those with one name are a line together. */
+/* A build has a thousand compilers: those with one name are a line together. "× 24+": there were
+ * processes that were not seen, of this program or another. */
 static void glance_add_programs(struct glance *g, const struct largest *l, unsigned lines)
 {
     const struct largest_program *sorted[LARGEST_PROGRAMS];
     unsigned count = largest_programs_by_cpu(l, sorted);
+    bool is_complete = glance_quality(g, process_processes_started_count) > QUALITY_LOWER_BOUND &&
+                       glance_figure(g, process_processes_started_count) <= (double)l->count;
     for (unsigned i = 0; i < count && i < lines; i++) {
         struct text_line *line = text_block_add(&g->block, RANK_DETAIL, NULL);
         buf_puts(&line->text, "  ");
@@ -149,6 +152,7 @@ static void glance_add_programs(struct glance *g, const struct largest *l, unsig
         if (sorted[i]->count > 1) {
             buf_puts(&line->text, " × ");
             human_count(&line->text, (double)sorted[i]->count);
+            buf_puts(&line->text, is_complete ? "" : "+");
         }
         glance_row(g, line, glance_peak_quality(sorted[i]->peak_bytes),
                    (double)sorted[i]->peak_bytes,

@@ -13,12 +13,14 @@
 /* How much of each limit was used, for those of which that is known. */
 static void text_add_limits(struct sink *s, const struct limits *limits)
 {
-    enum { NAME_AT_MOST = 34, NAME_OF_BYTES = 24, FIGURE = 12 };
+    enum { NAME_AT_MOST = 34, NAME_OF_BYTES = 24, FIGURE = 12, SET_BY = 18 };
     struct limit_used used[LIMITS];
     unsigned count = limits_used(limits, used);
     const unsigned figure = text_wide(&s->text, FIGURE);
-    const unsigned name = figure > FIGURE && text_width(s) <= TEXT_LINE ? NAME_OF_BYTES
-                                                                        : NAME_AT_MOST;
+    const unsigned width = text_width(s);
+    unsigned name = figure > FIGURE && width <= TEXT_LINE ? NAME_OF_BYTES : NAME_AT_MOST;
+    if (width < name + 2 * figure + SET_BY)
+        name = width > 2 * figure + SET_BY + 12 ? width - 2 * figure - SET_BY : 12;
     if (count) {
         text_style(s, DIM);
         buf_printf(&s->text, "%-*s%*s%*s%*s\n", (int)name, "Limits", (int)figure, "used",
@@ -29,7 +31,7 @@ static void text_add_limits(struct sink *s, const struct limits *limits)
         const struct limit_used *u = &used[i];
         size_t start = s->text.length;
         buf_puts(&s->text, u->name);
-        text_cut(&s->text, start, name);
+        text_cut(&s->text, start, name - 1);
         buf_pad(&s->text, start, name);
         start = s->text.length;
         buf_puts(&s->text, u->is_least ? "≥ " : "");

@@ -326,7 +326,7 @@ static int own_refuse(int why, const char *option, const char *controller, struc
 {
     return why == -ENOENT
                ? err_set(e, why,
-                         "%s: no cgroup with the %s controller can be made for the command (see "
+                         "%s: cannot create a cgroup with the %s controller for the command (see "
                          "'toll doctor own-cgroup')",
                          option, controller)
                : err_set(e, why, "%s: the kernel refuses the limit: %s", option, strerror(-why));
@@ -377,7 +377,7 @@ int own_cgroup_open(struct own_cgroup *ret, const struct sysroot *root, bool who
     o.is_quiet = !whole;
     int r = whole ? own_open_whole(&o) : own_open_quiet(&o);
     if (r < 0)
-        err_set(e, r, "cannot make a cgroup for the command: %s (see 'toll doctor own-cgroup')",
+        err_set(e, r, "cannot create a cgroup for the command: %s (see 'toll doctor own-cgroup')",
                 r == -ENOENT   ? "no cgroup hierarchy is mounted"
                 : r == -EROFS  ? "cgroups are mounted read-only"
                 : r == -EACCES ? "the cgroup is not delegated to this user"

@@ -59,7 +59,7 @@ static void test_doctor_empty_machine(void **state)
         const struct toll_check *c = toll_diagnosis_at(d, i);
         if (strcmp(c->name, "cpu") == 0 || strcmp(c->name, "limits") == 0)
             assert_int_equal(c->state, TOLL_CHECK_MISSING);
-        if (strcmp(c->name, "formats") == 0)
+        if (strcmp(c->name, "outputs") == 0)
             assert_int_equal(c->state, TOLL_CHECK_OK);
     }
     toll_diagnosis_free(d);

@@ -94,7 +94,7 @@ static void test_prometheus_mistakes(void **state)
         {"prometheus:http://h,password_file=/dev/null", "needs the option user"},
         {"prometheus:http://h,user=me,token_file=/dev/null", "cannot be combined"},
         {"prometheus:http://me:hunter1,hunter2@h/", "expected \",name=value\""},
-        {"promotheus:http://me:hunter2@h/", "format of 'promotheus:http://…'"},
+        {"promotheus:http://me:hunter2@h/", "output type of 'promotheus:http://…'"},
         {"prometheus:http://h,every=x", "expected a time"},
     };
     struct sample s;
