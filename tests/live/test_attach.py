@@ -368,7 +368,7 @@ def test_lines_of_somebody_elses_process(nobody, here):
     for line in lines:
         assert line[-2:] == ["?", "?"] and line[-6:-4] == ["?", "?"], line
     text = err.decode()
-    assert text.count("cannot read the I/O of a process of another user") == 1
+    assert text.count("cannot read I/O, PSS, USS and open files of a process of another user") == 1
     assert text.count("cannot read the sockets of a process of another user") == 1
 
 
