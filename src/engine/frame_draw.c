@@ -204,7 +204,7 @@ int toll_frames_draw(const struct toll_frame *const *frames, size_t count,
         if (is_json)
             put_frames_json(report, charts, drawn, &text);
         else
-            charts_draw(report, charts, drawn, &text);
+            charts_draw(report, charts, drawn, NULL, &text);
         ok = !report->has_failed;
     }
     report_free(report);

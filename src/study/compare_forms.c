@@ -4,6 +4,7 @@
 
 #include "base/text/json.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -542,37 +543,6 @@ void compare_put_json(struct buf *b, const struct toll_compared *c)
 
 /* ==== HTML ==================================================================================== */
 
-static const char page_style[] =
-    "<style>\n"
-    ":root{color-scheme:light dark;--ink:#1c2024;--dim:#5c6570;--line:#d5d9de;--bad:#b42318}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6e8ea;--dim:#a0a8b0;--line:#3a4048;"
-    "--bad:#ff8a7a}}\n"
-    "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);max-width:75rem;margin:2rem auto;"
-    "padding:0 1rem}\n"
-    "h1{font-size:1.3rem}h2{font-size:1.1rem;margin-top:2rem}\n"
-    ".wide{overflow-x:auto}table{border-collapse:collapse;width:100%}\n"
-    "th,td{text-align:right;padding:.25rem .6rem;border-bottom:1px solid var(--line);"
-    "font-variant-numeric:tabular-nums;white-space:nowrap;vertical-align:top}\n"
-    "td:last-child{white-space:normal}\n"
-    "th:first-child,td:first-child,td:last-child,th:last-child{text-align:left}\n"
-    ".different td{font-weight:600}.dim{color:var(--dim)}.failed{color:var(--bad)}\n"
-    "svg{width:100%;height:auto}svg text{fill:var(--ink);font:12px system-ui,sans-serif}\n"
-    ".axis{stroke:var(--line);stroke-width:1}\n"
-    ".g0{--c:#0b62c4}.g1{--c:#c2410c}.g2{--c:#0f766e}.g3{--c:#7e22ce}.g4{--c:#a16207}\n"
-    "@media(prefers-color-scheme:dark){.g0{--c:#7db3ff}.g1{--c:#ffa36b}.g2{--c:#5ad1c3}"
-    ".g3{--c:#cf9bff}.g4{--c:#e3c04d}}\n"
-    "path.curve{fill:none;stroke:var(--c);stroke-width:1.5}.key{color:var(--c)}\n"
-    ".g1 path.curve,path.g1{stroke-dasharray:6 3}.g2 path.curve,path.g2{stroke-dasharray:2 2}\n"
-    /* On a phone a row has two lines: the second is the change and its interval. A picture keeps
-     * the size of its text and scrolls. */
-    "@media(max-width:48rem){table,thead,tbody{display:block}table{font-size:.85rem}tr{display:"
-    "grid;grid-template-columns:"
-    "1.4fr 1fr 1fr;border-bottom:1px solid var(--line);padding:.25rem 0}th,td{border:0;padding:0 "
-    ".2rem;white-space:normal;overflow-wrap:anywhere}th:nth-child(4),td:nth-child(4){text-align:"
-    "left}th:last-child,td:last-child{grid-column:2/4;text-align:right}svg{min-width:44rem}"
-    "svg text{font-size:14px}}\n"
-    "</style>\n";
-
 static void html_put_done(struct buf *b, struct buf *text)
 {
     if (!buf_failed(text) && text->length)
@@ -581,13 +551,14 @@ static void html_put_done(struct buf *b, struct buf *text)
     buf_done(text);
 }
 
-enum {
-    CHART_WIDTH = 800,
-    CHART_HEIGHT = 220,
-    CHART_LEFT = 70,
-    CHART_BOTTOM = 22,
-    GROUP_COLORS = 5
-};
+enum { GROUP_COLORS = 5 };
+
+/* The name of a group after its colour. */
+static void html_put_key(struct buf *b, const struct toll_compared *c, size_t g)
+{
+    buf_printf(b, "<i style=\"background:var(--c%zu)\"></i>", g % GROUP_COLORS);
+    html_put(b, c->groups[g].shown);
+}
 
 static const struct trace *curve_of(const struct compare_group *g, size_t run, bool is_memory)
 {
@@ -597,32 +568,11 @@ static const struct trace *curve_of(const struct compare_group *g, size_t run, b
     return t->count ? t : NULL;
 }
 
-static void html_put_path(struct buf *b, const struct trace *t, size_t color, double x_scale,
-                          double y_scale)
-{
-    bool is_down = false;
-    buf_printf(b, "<path class=\"curve g%zu\" d=\"", color % GROUP_COLORS);
-    for (unsigned i = 0; i < trace_length(t); i++) {
-        const struct trace_column *column = &t->columns[i];
-        if (!column->covered_ns) {
-            is_down = false;
-            continue;
-        }
-        double at_ns = ((double)i + 0.5) * (double)t->width_ns;
-        buf_putc(b, is_down ? 'L' : 'M');
-        buf_double(b, CHART_LEFT + at_ns * x_scale, 1);
-        buf_putc(b, ' ');
-        buf_double(b, CHART_HEIGHT - CHART_BOTTOM - column->max * y_scale, 1);
-        is_down = true;
-    }
-    buf_puts(b, "\"/>\n");
-}
-
 /* One chart with a curve for each run. Nothing without curves. */
 static void html_put_chart(struct buf *b, const struct toll_compared *c, bool is_memory)
 {
     const struct metric *m = metric_of(is_memory ? process_memory_rss_bytes : process_cpu_cores);
-    const char *title = is_memory ? "Memory" : "CPU cores in use";
+    const char *title = is_memory ? "Memory" : "CPU";
     double top = 0;
     uint64_t end_ns = 0;
     for (size_t g = 0; g < c->group_count; g++)
@@ -633,122 +583,248 @@ static void html_put_chart(struct buf *b, const struct toll_compared *c, bool is
         }
     if (!end_ns || !(top > 0))
         return;
-    double x_scale = (double)(CHART_WIDTH - CHART_LEFT - 10) / (double)end_ns;
-    double y_scale = (double)(CHART_HEIGHT - CHART_BOTTOM - 14) / top;
-    int floor = CHART_HEIGHT - CHART_BOTTOM;
-    buf_printf(b, "<h2>%s</h2>\n<p>", title);
-    for (size_t g = 0; g < c->group_count; g++) {
-        buf_printf(b, "<span class=\"key g%zu\">━ ", g % GROUP_COLORS);
-        html_put(b, c->groups[g].shown);
-        buf_puts(b, "</span> ");
-    }
-    buf_printf(b,
-               "</p>\n<div class=\"wide\"><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s "
-               "over time, a curve for "
-               "each run\">\n<path class=\"axis\" fill=\"none\" d=\"M%d 10V%dH%d\"/>\n",
-               CHART_WIDTH, CHART_HEIGHT, title, CHART_LEFT, floor, CHART_WIDTH - 10);
-    buf_printf(b, "<text x=\"%d\" y=\"18\" text-anchor=\"end\">", CHART_LEFT - 6);
-    human_number(b, m, top);
-    buf_printf(b, "</text>\n<text x=\"%d\" y=\"%d\" text-anchor=\"end\">0</text>\n", CHART_LEFT - 6,
-               floor);
-    buf_printf(b, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", CHART_WIDTH - 10,
-               CHART_HEIGHT - 6);
-    human_seconds(b, (double)end_ns / 1e9);
-    buf_puts(b, "</text>\n");
+    struct chart_scale scale = chart_scale_of(m, top, end_ns);
+    buf_printf(b, "<figure><h3>%s</h3>\n<p class=\"legend\">%s, a curve for each run", title,
+               is_memory ? "RSS of all processes" : "cores in use");
+    for (size_t g = 0; g < c->group_count; g++)
+        html_put_key(b, c, g);
+    buf_puts(b, "</p>\n<div class=\"wide\">");
+    chart_begin(b, false, 0);
+    buf_printf(b, "%s over time, a curve for each run\">", title);
+    chart_draw_axes(b, m, &scale);
     for (size_t g = 0; g < c->group_count; g++)
         for (size_t i = 0; i < c->groups[g].runs.count; i++) {
             const struct trace *t = curve_of(&c->groups[g], i, is_memory);
             if (t)
-                html_put_path(b, t, g, x_scale, y_scale);
+                chart_draw_trace(b, &scale, t, (unsigned)(g % GROUP_COLORS), CHART_LINE);
         }
-    buf_puts(b, "</svg></div>\n");
+    buf_puts(b, "</svg></div></figure>\n");
+}
+
+/* The change as a share of the baseline; NAN where that is 0 or unknown. */
+static double change_share(const struct compare_row *r, double change)
+{
+    double mean = r->cells[0].of.mean;
+    return mean > 0 && !study_shows_zero(r->figure, mean) ? change / mean : NAN;
+}
+
+/* How far the picture of the changes reaches to both sides: for those that matter. */
+static double changes_reach(const struct toll_compared *c, size_t g)
+{
+    double reach = 0.05;
+    for (size_t i = 0; i < c->row_count; i++) {
+        const struct compare_row *r = &c->rows[i];
+        const struct difference *d = &r->changes[g].difference;
+        if (!d->has_interval || (!compare_is_main(r) && r->changes[g].result != COMPARE_SHOWN))
+            continue;
+        double low = fabs(change_share(r, d->low)), high = fabs(change_share(r, d->high));
+        reach = low > reach ? low : reach;
+        reach = high > reach ? high : reach;
+    }
+    return reach > 1 ? 1 : reach;
+}
+
+/* The change as a point, its interval as a line, and 0. Words have the same, so no reader misses
+ * it. */
+static void html_put_fork(struct buf *b, const struct compare_row *r, size_t g, double reach)
+{
+    enum { HALF = 48 /* percent of the width */ };
+    const struct compare_change *change = &r->changes[g];
+    const struct difference *d = &change->difference;
+    double at = change_share(r, d->change);
+    if (isnan(at) || change->result == COMPARE_UNKNOWN || change->result == COMPARE_BOUND)
+        return;
+    buf_puts(b, "<svg aria-hidden=\"true\"><line class=\"zero\" x1=\"50%\" x2=\"50%\" y1=\"0\" "
+                "y2=\"100%\"/>");
+    double ends[] = {d->has_interval ? change_share(r, d->low) : at,
+                     d->has_interval ? change_share(r, d->high) : at, at};
+    for (unsigned i = 0; i < ARRAY_LEN(ends); i++) {
+        double share = ends[i] / reach;
+        ends[i] = 50 + HALF * (share > 1 ? 1 : share < -1 ? -1 : share);
+    }
+    buf_puts(b, "<line class=\"span\" y1=\"50%\" y2=\"50%\" x1=\"");
+    buf_double_fixed(b, ends[0], 1);
+    buf_puts(b, "%\" x2=\"");
+    buf_double_fixed(b, ends[1], 1);
+    buf_puts(b, "%\"/><circle class=\"dot\" r=\"4\" cy=\"50%\" cx=\"");
+    buf_double_fixed(b, ends[2], 1);
+    buf_puts(b, "%\"/></svg>");
+}
+
+static void html_put_cell(struct buf *b, const struct toll_compared *c, const struct compare_row *r,
+                          size_t g)
+{
+    buf_puts(b, "<td class=\"n\" data-is=\"");
+    html_put(b, c->groups[g].shown);
+    buf_puts(b, "\">");
+    put_cell(b, r, g, false);
+    buf_puts(b, "</td>");
+}
+
+static void html_put_row(struct buf *b, const struct toll_compared *c, const struct compare_row *r,
+                         size_t g, double reach)
+{
+    const struct compare_change *change = &r->changes[g];
+    buf_printf(b, "<tr%s><th scope=\"row\">",
+               change->result == COMPARE_SHOWN ? " class=\"shown\"" : "");
+    if (r->phase) {
+        html_put(b, r->phase);
+        buf_puts(b, ": ");
+    }
+    html_put(b, study_figures[r->figure].title);
+    buf_puts(b, "</th>");
+    html_put_cell(b, c, r, 0);
+    html_put_cell(b, c, r, g);
+    bool has_change = change->result != COMPARE_UNKNOWN && change->result != COMPARE_BOUND;
+    for (unsigned i = 0; i < 2; i++) {
+        buf_printf(b, "<td class=\"n\"%s>", has_change && !i ? " data-is=\"change\"" : "");
+        if (has_change && !i)
+            put_signed(b, r, change->difference.change);
+        else if (has_change)
+            compare_put_percent(b, r, change->difference.change);
+        buf_puts(b, "</td>");
+    }
+    buf_puts(b, "<td class=\"fork\">");
+    html_put_fork(b, r, g, reach);
+    buf_puts(b, "</td><td class=\"words\">");
+    if (change->result == COMPARE_SHOWN)
+        put_interval(b, r, change);
+    else if (change->result != COMPARE_NOT_SHOWN && change->result != COMPARE_SINGLE)
+        buf_puts(b, result_words(r, g));
+    else if (change->is_same)
+        buf_puts(b, "the same");
+    buf_puts(b, "</td></tr>\n");
 }
 
 static void html_put_table(struct buf *b, const struct toll_compared *c, size_t g)
 {
-    buf_puts(b, "<div class=\"wide\"><table>\n<thead><tr><th></th>");
+    double reach = changes_reach(c, g);
+    buf_puts(b, "<div class=\"wide\"><table class=\"compare\">\n<thead><tr><th>figure</th>");
     for (unsigned i = 0; i < 2; i++) {
         const struct compare_group *group = &c->groups[i ? g : 0];
-        buf_puts(b, "<th scope=\"col\">");
+        buf_puts(b, "<th class=\"n\" scope=\"col\">");
         html_put(b, group->shown);
         buf_printf(b, ", %zu run%s</th>", group->used, group->used == 1 ? "" : "s");
     }
-    buf_puts(
-        b, "<th scope=\"col\">change</th><th scope=\"col\">interval</th></tr></thead>\n<tbody>\n");
+    buf_puts(b,
+             "<th class=\"n\" scope=\"col\">change</th><th></th><th class=\"fork\" scope=\"col\">");
+    buf_printf(b, "−%d %% to +%d %%</th><th scope=\"col\">interval</th></tr></thead>\n",
+               (int)ceil(100 * reach), (int)ceil(100 * reach));
+    for (size_t s = 0; s < ARRAY_LEN(sections); s++) {
+        bool has_heading = false;
+        for (size_t i = 0; i < c->row_count; i++) {
+            if (c->rows[i].changes[g].result != sections[s].result)
+                continue;
+            if (!has_heading)
+                buf_printf(b, "<tbody><tr><th scope=\"rowgroup\" colspan=\"7\">%s</th></tr>\n",
+                           sections[s].heading);
+            has_heading = true;
+            html_put_row(b, c, &c->rows[i], g, reach);
+        }
+        buf_puts(b, has_heading ? "</tbody>\n" : "");
+    }
+    buf_puts(b, "</table></div>\n");
+}
+
+/* The figures that most people ask for, each with its change in large letters. */
+static void html_put_cards(struct buf *b, const struct toll_compared *c, size_t g)
+{
+    buf_puts(b, "<dl class=\"cards\">\n");
     for (size_t i = 0; i < c->row_count; i++) {
         const struct compare_row *r = &c->rows[i];
         const struct compare_change *change = &r->changes[g];
-        if (change->result == COMPARE_ZERO)
+        if (r->phase || !compare_is_main(r) || change->result == COMPARE_ZERO)
             continue;
-        buf_printf(b, "<tr%s><td>", change->result == COMPARE_SHOWN ? " class=\"different\"" : "");
-        if (r->phase) {
-            html_put(b, r->phase);
-            buf_puts(b, ": ");
-        }
-        html_put(b, study_figures[r->figure].title);
-        buf_puts(b, "</td><td>");
-        put_cell(b, r, 0, false);
-        buf_puts(b, "</td><td>");
-        put_cell(b, r, g, false);
-        buf_puts(b, "</td><td>");
-        if (change->result != COMPARE_UNKNOWN && change->result != COMPARE_BOUND) {
+        bool has_change = change->result != COMPARE_UNKNOWN && change->result != COMPARE_BOUND;
+        buf_printf(b, "<div%s><dt>%s</dt><dd>",
+                   change->result == COMPARE_SHOWN ? "" : " class=\"quiet\"",
+                   study_figures[r->figure].title);
+        if (!has_change)
+            buf_puts(b, "?");
+        else if (isnan(change_share(r, change->difference.change)))
             put_signed(b, r, change->difference.change);
-            buf_putc(b, ' ');
-            compare_put_percent(b, r, change->difference.change);
-        }
-        buf_puts(b, "</td><td>");
-        if (change->result == COMPARE_SHOWN)
-            put_interval(b, r, change);
         else
-            buf_puts(b, result_words(r, g));
-        buf_puts(b, "</td></tr>\n");
+            compare_put_percent(b, r, change->difference.change);
+        buf_puts(b, "<small>");
+        put_cell(b, r, 0, false);
+        buf_puts(b, " → ");
+        put_cell(b, r, g, false);
+        buf_printf(b, "</small><small>%s</small></dd></div>\n",
+                   change->is_same ? "the same" : result_words(r, g));
     }
-    buf_puts(b, "</tbody></table></div>\n");
+    buf_puts(b, "</dl>\n");
+}
+
+static void html_put_verdicts(struct buf *b, const struct toll_compared *c)
+{
+    bool is_one = c->group_count == 2;
+    if (!is_one) {
+        buf_printf(b, "<h1>%zu groups of runs compared with ", c->group_count - 1);
+        html_put(b, c->groups[0].shown);
+        buf_puts(b, "</h1>\n<ul class=\"findings\">\n");
+    }
+    for (size_t g = 1; g < c->group_count; g++) {
+        struct buf verdict = {0};
+        compare_put_verdict(&verdict, c, g);
+        buf_puts(b, is_one ? "<h1>" : "<li class=\"note\">");
+        html_put_done(b, &verdict);
+        buf_puts(b, is_one ? "</h1>\n" : "</li>\n");
+    }
+    buf_puts(b, is_one ? "" : "</ul>\n");
+    if (!c->judgement_count)
+        return;
+    buf_puts(b, "<section><h2>Conditions</h2>\n<ul class=\"findings\">\n");
+    for (size_t i = 0; i < c->judgement_count; i++) {
+        const struct toll_judgement *j = &c->judgements[i].judgement;
+        bool is_failed = j->state == TOLL_FAILED, is_passed = j->state == TOLL_PASSED;
+        buf_printf(b, "<li class=\"%s\">%s: ",
+                   is_failed   ? "problem"
+                   : is_passed ? "note"
+                               : "warning",
+                   is_failed   ? "Failed"
+                   : is_passed ? "Passed"
+                               : "Not proven");
+        html_put(b, j->sentence);
+        buf_puts(b, "</li>\n");
+    }
+    buf_puts(b, "</ul></section>\n");
 }
 
 void compare_put_html(struct buf *b, const struct toll_compared *c)
 {
-    buf_puts(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    buf_puts(b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
                 "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                "style-src 'unsafe-inline'\">\n<title>Comparison of runs</title>\n");
-    buf_puts(b, page_style);
-    buf_puts(b, "</head>\n<body>\n<main>\n");
+                "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+                "<title>Comparison of runs · toll</title>\n");
+    buf_printf(b, "<style>%s%s</style></head>\n<body><main>\n<header>", report_chart_style,
+               report_page_style);
+    html_put_verdicts(b, c);
+    buf_puts(b, "</header>\n");
     for (size_t g = 1; g < c->group_count; g++) {
-        struct buf verdict = {0};
-        compare_put_verdict(&verdict, c, g);
-        buf_puts(b, "<h1>");
-        html_put_done(b, &verdict);
-        buf_puts(b, "</h1>\n");
-    }
-    for (size_t i = 0; i < c->judgement_count; i++) {
-        const struct toll_judgement *j = &c->judgements[i].judgement;
-        buf_printf(b, "<p%s>", j->state == TOLL_FAILED ? " class=\"failed\"" : "");
-        buf_puts(b, j->state == TOLL_PASSED   ? "Passed: "
-                    : j->state == TOLL_FAILED ? "Failed: "
-                                              : "Not proven: ");
-        html_put(b, j->sentence);
-        buf_puts(b, "</p>\n");
-    }
-    html_put_chart(b, c, false);
-    html_put_chart(b, c, true);
-    for (size_t g = 1; g < c->group_count; g++) {
-        buf_puts(b, "<h2>");
+        buf_puts(b, "<section><h2>");
         html_put(b, c->groups[0].shown);
         buf_puts(b, " → ");
         html_put(b, c->groups[g].shown);
         buf_puts(b, "</h2>\n");
+        html_put_cards(b, c, g);
+        if (g == 1) { /* of all groups, after the answer for the first */
+            html_put_chart(b, c, false);
+            html_put_chart(b, c, true);
+            buf_puts(b, "<h3>All figures</h3>\n");
+        }
         html_put_table(b, c, g);
+        buf_puts(b, "</section>\n");
     }
     struct buf about = {0};
     put_about_intervals(&about, c);
-    buf_puts(b, "<p class=\"dim\">");
+    buf_puts(b, "<p class=\"legend\">");
     html_put_done(b, &about);
     buf_puts(b, "</p>\n");
     for (size_t i = 0; i < c->note_count; i++) {
-        buf_puts(b, "<p class=\"dim\">");
+        buf_puts(b, "<p class=\"legend\">");
         html_put(b, c->notes[i]);
         buf_puts(b, "</p>\n");
     }
-    buf_printf(b, "<p class=\"dim\">toll %s</p>\n</main>\n</body>\n</html>\n", TOLL_VERSION);
+    buf_printf(b, "<footer>Written by toll %s.</footer>\n</main></body></html>\n", TOLL_VERSION);
 }

@@ -37,6 +37,54 @@ OPTIONS = [
 ]
 
 
+# Contrast of each text with what is behind it, as WCAG 2 defines it: [ratio, least, text].
+CONTRAST = r"""(() => {
+    const parse = text => (text.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
+    const light = ([r, g, b]) => {
+        const [x, y, z] = [r, g, b].map(v => v / 255).map(
+            v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+    };
+    const ratio = (a, b) => {
+        const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+        return (x + 0.05) / (y + 0.05);
+    };
+    const behind = element => {
+        for (; element; element = element.parentElement) {
+            const colour = parse(getComputedStyle(element).backgroundColor);
+            if (colour.length < 4 || colour[3] == 1)
+                return colour;
+        }
+        return [255, 255, 255];
+    };
+    const found = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement, text = walker.currentNode.data.trim();
+        if (!text || element.closest('script, title, button:disabled') || !element.getClientRects().length)
+            continue;
+        const style = getComputedStyle(element), size = parseFloat(style.fontSize);
+        const inSvg = element.closest('svg');
+        let ground = behind(element);
+        if (inSvg && element.classList.contains('in')) {
+            const bar = element.previousElementSibling;
+            ground = parse(getComputedStyle(bar).fill);
+        }
+        const isLarge = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
+        found.push([ratio(parse(inSvg ? style.fill : style.color), ground), isLarge ? 3 : 4.5,
+            text.slice(0, 40)]);
+    }
+    // Curves and what is written on a canvas have the same colours as in the pictures.
+    const probe = document.body.appendChild(document.createElement('i'));
+    for (const [name, least] of [['dim', 4.5], ['bad', 4.5],
+            ...[0, 1, 2, 3, 4, 5, 6, 7].map(i => ['c' + i, 3])]) {
+        probe.style.color = 'var(--' + name + ')';
+        found.push([ratio(parse(getComputedStyle(probe).color), behind(document.body)), least, name]);
+    }
+    return found;
+})()"""
+
+
 class Failed(Exception):
     """The browser ended, does not answer, or refused a command."""
 
@@ -220,6 +268,10 @@ class Page:
         asked = [e["request"]["url"] for e in self.events("Network.requestWillBeSent")
                  if e.get("type") != "Document"]
         return asked
+
+    def contrasts(self):
+        """[ratio, least that it must be, text] of each text and colour."""
+        return self.run(CONTRAST)
 
     def picture(self, path, height=None):
         """The page as a PNG: all of it, or the first part."""

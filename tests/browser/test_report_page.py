@@ -10,7 +10,6 @@ import subprocess
 
 import pytest
 
-import chromium
 import hostlib
 
 pytestmark = hostlib.needs("chromium")
@@ -45,13 +44,6 @@ children = [subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 9000 ]; do i=$((i
 for child in children:
     child.wait()
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    started = chromium.Browser()
-    yield started
-    started.close()
 
 
 def run_of(directory, *names):
@@ -202,6 +194,33 @@ def test_has_every_sample_of_the_record(page, plain):
     assert len(got) <= len(want)
 
 
+def test_the_first_value_has_a_width(page):
+    """As in the pictures, a value is drawn over the time that it was measured over."""
+    starts = page.run("""tollCharts[0].map((u, i) => {
+        const run = JSON.parse(document.querySelector('script.data').textContent);
+        const column = u.data[u.series.length - 1], first = column.findIndex(v => v != null);
+        const second = column.findIndex((v, k) => k > first && v !== undefined);
+        return [u.data[0][first], run.charts[i].series[0].from, column[first] === column[second]];
+    })""")
+    assert all(at == pytest.approx(begin, abs=1e-6) for at, begin, _ in starts), starts
+    assert all(same for _, _, same in starts), starts
+
+
+def test_the_timeline_has_the_colours_and_events_of_the_charts(browser, hostile):
+    with browser.page(has_script=False) as page:
+        page.open(hostile[0])
+        words = page.run("[...document.querySelectorAll('.timeline text')].map(e => e.textContent)")
+        assert ["Events", "Phases", "Processes"] == [w for w in words if w in ("Events", "Phases", "Processes")]
+        assert HOSTILE[0][:20] in words  # an event that has room for its name
+        pairs = page.run(r"""[...document.querySelectorAll('.timeline .ph')].map(bar => {
+            const name = bar.textContent.replace(/ \(pid \d+\): .*/s, '');
+            const band = [...document.querySelectorAll('.chart .p')].find(
+                e => e.textContent == 'phase ' + name);
+            return [getComputedStyle(bar).stroke, getComputedStyle(band).fill];
+        })""")
+        assert len(pairs) == len(HOSTILE) + 2 and all(bar == band for bar, band in pairs), pairs
+
+
 def test_unknown_between_the_values_of_an_expensive_figure(page):
     """PSS is not in every sample. Where RSS was read without it, it has a gap, not a line."""
     columns = page.run("""(() => {
@@ -241,6 +260,18 @@ def test_one_cursor_for_all_charts(page):
     page.mouse("mouseMoved", 2, 2)
     page.drawn()
     assert set(readouts(page)) == {""}
+
+
+def test_the_values_take_the_place_of_the_legend(page):
+    """Nothing moves below a pointer: the legend gives way to the values at the cursor."""
+    left, top, width, height = box(page, ".u-over")
+    page.mouse("mouseMoved", left + width * 0.3, top + height / 2)
+    page.drawn()
+    assert page.run("getComputedStyle(document.querySelector('.head .legend')).visibility") == "hidden"
+    assert page.run("document.querySelector('.u-over').getBoundingClientRect().y") == top
+    page.mouse("mouseMoved", 2, 2)
+    page.drawn()
+    assert page.run("getComputedStyle(document.querySelector('.head .legend')).visibility") == "visible"
 
 
 def test_one_zoom_for_all_charts(page):
@@ -354,54 +385,6 @@ def test_a_million_points(browser, plain, tmp_path):
 
 # ---- For every reader ----------------------------------------------------------------------------
 
-# Contrast of each text with what is behind it, as WCAG 2 defines it: [ratio, least, text].
-CONTRAST = r"""(() => {
-    const parse = text => (text.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
-    const light = ([r, g, b]) => {
-        const [x, y, z] = [r, g, b].map(v => v / 255).map(
-            v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
-    };
-    const ratio = (a, b) => {
-        const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
-        return (x + 0.05) / (y + 0.05);
-    };
-    const behind = element => {
-        for (; element; element = element.parentElement) {
-            const colour = parse(getComputedStyle(element).backgroundColor);
-            if (colour.length < 4 || colour[3] == 1)
-                return colour;
-        }
-        return [255, 255, 255];
-    };
-    const found = [];
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-        const element = walker.currentNode.parentElement, text = walker.currentNode.data.trim();
-        if (!text || element.closest('script, title, button:disabled') || !element.getClientRects().length)
-            continue;
-        const style = getComputedStyle(element), size = parseFloat(style.fontSize);
-        const inSvg = element.closest('svg');
-        let ground = behind(element);
-        if (inSvg && element.classList.contains('in')) {
-            const bar = element.previousElementSibling;
-            ground = parse(getComputedStyle(bar).fill);
-        }
-        const isLarge = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
-        found.push([ratio(parse(inSvg ? style.fill : style.color), ground), isLarge ? 3 : 4.5,
-            text.slice(0, 40)]);
-    }
-    // Curves and what is written on a canvas have the same colours as in the pictures.
-    const probe = document.body.appendChild(document.createElement('i'));
-    for (const [name, least] of [['dim', 4.5], ['bad', 4.5],
-            ...[0, 1, 2, 3, 4, 5, 6, 7].map(i => ['c' + i, 3])]) {
-        probe.style.color = 'var(--' + name + ')';
-        found.push([ratio(parse(getComputedStyle(probe).color), behind(document.body)), least, name]);
-    }
-    return found;
-})()"""
-
-
 @pytest.mark.parametrize("has_script", [True, False])
 def test_contrast(browser, plain, has_script):
     """WCAG AA: 4.5 for text, 3 for large text and for curves."""
@@ -415,7 +398,7 @@ def test_contrast(browser, plain, has_script):
         for scheme in ("light", "dark"):
             page.scheme(scheme)
             page.drawn()
-            found = page.run(CONTRAST)
+            found = page.contrasts()
             assert len(found) > 60
             assert [each for each in found if each[0] < each[1]] == []
 

@@ -113,7 +113,7 @@ def test_a_record_that_was_cut_short(runs, pattern, tmp_path):
     assert (status, err) == (0, "")
     assert [run["record"] for run in json.loads(out)["groups"][1]["runs"]] == [str(whole)]
     status, out, err = toll("compare", "-f", "html", runs / "main.jsonl", tmp_path)
-    assert status == 0 and out.count('class="curve g1"') == 2
+    assert status == 0 and out.count('class="l curve c1"') == 2
     status, out, err = toll("report", tmp_path)
     assert (status, err) == (0, "") and "the record ends before" not in out
     assert "1 run" in toll("recommend", tmp_path)[1]
@@ -182,7 +182,7 @@ def test_files(runs, tmp_path):
     assert markdown.startswith("**new.jsonl is 12 % slower") and "|---|---:|" in markdown
     page = (tmp_path / "c.html").read_text()
     assert "<svg" in page and "<script" not in page and "http" not in page.replace("http-equiv", "")
-    assert page.count('class="curve g0"') == page.count('class="curve g1"') > 0
+    assert page.count('class="l curve c0"') == page.count('class="l curve c1"') > 0
     status, _, err = toll("compare", "main.jsonl", "new.jsonl", "-o", tmp_path / "c.pdf", cwd=runs)
     assert status == 125 and "expected .md, .html, .json or .txt" in err
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Charts as inline SVG: the mean of each column as a line, from its smallest to its largest value
- * as a band, so that a peak is visible however much was merged. No script is needed. */
+ * as a band, so that a peak is visible however much was merged. No script is needed. Classes and
+ * colours are those of chart.css. */
 #include "sink/report/report.h"
 
 #include <string.h>
@@ -16,7 +17,9 @@ enum {
     PLOT_HEIGHT = HEIGHT - TOP - BOTTOM,
     TICKS_Y = 4,
     TICKS_X = 8,
-    BAR = 16, /* height of a bar of the timeline */
+    BAR = 18,      /* height of a bar of the timeline */
+    BAR_STEP = 23, /* from one to the next */
+    LETTER = 7,    /* width of one, about */
 };
 
 /* ==== Axes ==================================================================================== */
@@ -156,6 +159,14 @@ bool chart_is_empty(const struct chart *c)
     return true;
 }
 
+/* The first curve is what the chart is about. Another one that is 0 all the time is a line on the
+ * axis, which says less than a word in the legend. */
+bool chart_series_is_drawn(const struct chart *c, unsigned i)
+{
+    const struct trace *t = &c->series[i].trace;
+    return t->count && (i == 0 || t->max > 0 || c->series[0].trace.max <= 0);
+}
+
 const char *chart_title(const struct chart *c)
 {
     return c->plan->title;
@@ -205,41 +216,86 @@ bool chart_marks_peak(const struct chart *c)
            c->plan->limit != NO_LIMIT;
 }
 
-struct scale {
-    uint64_t all_ns;
-    double top; /* the value at the upper edge */
-};
+struct chart_scale chart_scale_of(const struct metric *m, double most, uint64_t all_ns)
+{
+    struct chart_scale s = {.all_ns = all_ns, .step = axis_step(m, most, TICKS_Y), .ticks = 1};
+    while ((double)s.ticks * s.step < most * (1 - 1e-9))
+        s.ticks++;
+    s.top = (double)s.ticks * s.step;
+    return s;
+}
 
-static double y_of(const struct scale *s, double value)
+static double y_of(const struct chart_scale *s, double value)
 {
     double share = value / s->top;
     return TOP + PLOT_HEIGHT * (1 - (share > 1 ? 1 : share < 0 ? 0 : share));
 }
 
-/* A stretch of columns with values, as one band and one line. */
-static void chart_draw_stretch(struct buf *b, const struct scale *scale, const struct trace *t,
-                               unsigned from, unsigned until, unsigned colour)
+void chart_draw_axes(struct buf *b, const struct metric *m, const struct chart_scale *scale)
 {
-    buf_printf(b, "<polygon class=\"b c%u\" points=\"", colour);
-    for (unsigned i = from; i < until; i++)
-        put_xy(b, x_of(i * t->width_ns + t->width_ns / 2, scale->all_ns),
-               y_of(scale, t->columns[i].max));
-    for (unsigned i = until; i-- > from;)
-        put_xy(b, x_of(i * t->width_ns + t->width_ns / 2, scale->all_ns),
-               y_of(scale, t->columns[i].min));
-    buf_printf(b, "\"/><polyline class=\"l c%u\" points=\"", colour);
-    /* From edge to edge, so that a single column is visible too. */
+    for (unsigned i = 0; i <= scale->ticks; i++) {
+        double y = y_of(scale, (double)i * scale->step);
+        buf_printf(b, "<line class=\"g\" x1=\"%d\" x2=\"%d\" y1=\"", LEFT, WIDTH - RIGHT);
+        buf_double_fixed(b, y, 1);
+        buf_puts(b, "\" y2=\"");
+        buf_double_fixed(b, y, 1);
+        buf_printf(b, "\"/><text class=\"t\" text-anchor=\"end\" x=\"%d\" y=\"", LEFT - 8);
+        buf_double_fixed(b, y + 4, 1);
+        buf_puts(b, "\">");
+        size_t start = b->length;
+        if (i)
+            chart_put_value(b, m, (double)i * scale->step);
+        else
+            buf_putc(b, '0');
+        put_tick(b, start);
+        buf_puts(b, "</text>");
+    }
+    axis_draw_time(b, scale->all_ns, TOP + PLOT_HEIGHT, false);
+}
+
+/* The means of columns from edge to edge, so that a single column is visible too. */
+static void chart_put_means(struct buf *b, const struct chart_scale *scale, const struct trace *t,
+                            unsigned from, unsigned until)
+{
     put_xy(b, x_of(from * t->width_ns, scale->all_ns), y_of(scale, trace_mean(&t->columns[from])));
     for (unsigned i = from; i < until; i++)
         put_xy(b, x_of(i * t->width_ns + t->width_ns / 2, scale->all_ns),
                y_of(scale, trace_mean(&t->columns[i])));
     put_xy(b, x_of(min_u64(until * t->width_ns, scale->all_ns), scale->all_ns),
            y_of(scale, trace_mean(&t->columns[until - 1])));
+}
+
+/* A stretch of columns with values. */
+static void chart_draw_stretch(struct buf *b, const struct chart_scale *scale,
+                               const struct trace *t, unsigned from, unsigned until,
+                               unsigned colour, enum chart_line line)
+{
+    if (line == CHART_AREA) {
+        buf_printf(b, "<polygon class=\"f a c%u\" points=\"", colour);
+        put_xy(b, x_of(from * t->width_ns, scale->all_ns), TOP + PLOT_HEIGHT);
+        chart_put_means(b, scale, t, from, until);
+        put_xy(b, x_of(min_u64(until * t->width_ns, scale->all_ns), scale->all_ns),
+               TOP + PLOT_HEIGHT);
+        buf_puts(b, "\"/>");
+    }
+    if (line != CHART_LINE) {
+        buf_printf(b, "<polygon class=\"f b c%u\" points=\"", colour);
+        for (unsigned i = from; i < until; i++)
+            put_xy(b, x_of(i * t->width_ns + t->width_ns / 2, scale->all_ns),
+                   y_of(scale, t->columns[i].max));
+        for (unsigned i = until; i-- > from;)
+            put_xy(b, x_of(i * t->width_ns + t->width_ns / 2, scale->all_ns),
+                   y_of(scale, t->columns[i].min));
+        buf_puts(b, "\"/>");
+    }
+    buf_printf(b, "<polyline class=\"l%s c%u\" points=\"", line == CHART_LINE ? " curve" : "",
+               colour);
+    chart_put_means(b, scale, t, from, until);
     buf_puts(b, "\"/>");
 }
 
-static void chart_draw_trace(struct buf *b, const struct scale *scale, const struct trace *t,
-                             unsigned colour)
+void chart_draw_trace(struct buf *b, const struct chart_scale *scale, const struct trace *t,
+                      unsigned colour, enum chart_line line)
 {
     unsigned length = trace_length(t), from = 0;
     while (from < length) {
@@ -249,13 +305,13 @@ static void chart_draw_trace(struct buf *b, const struct scale *scale, const str
         while (until < length && t->columns[until].covered_ns)
             until++;
         if (until > from)
-            chart_draw_stretch(b, scale, t, from, until, colour);
+            chart_draw_stretch(b, scale, t, from, until, colour, line);
         from = until;
     }
 }
 
 /* Phases as bands and events as lines, behind the curves. */
-static void chart_draw_marks(const struct report *r, struct buf *b, const struct scale *scale)
+static void chart_draw_marks(const struct report *r, struct buf *b, const struct chart_scale *scale)
 {
     for (unsigned i = 0; i < r->phase_count; i++) {
         const struct report_span *s = &r->phases[i];
@@ -281,7 +337,7 @@ static void chart_draw_marks(const struct report *r, struct buf *b, const struct
     }
 }
 
-static void chart_draw_limit(struct buf *b, const struct chart *c, const struct scale *scale,
+static void chart_draw_limit(struct buf *b, const struct chart *c, const struct chart_scale *scale,
                              double limit, const struct metric *m)
 {
     bool fits = limit <= scale->top;
@@ -294,68 +350,49 @@ static void chart_draw_limit(struct buf *b, const struct chart *c, const struct 
         buf_puts(b, "\"/>");
     }
     /* Above the plot, where no curve is. */
-    buf_printf(b, "<text class=\"t m\" text-anchor=\"end\" x=\"%d\" y=\"%d\">%s: ", WIDTH - RIGHT,
-               TOP - 4, c->plan->limit == LIMIT_CPUS ? "allowed" : "limit");
+    buf_printf(b,
+               "<text class=\"t%s\" text-anchor=\"end\" x=\"%d\" y=\"%d\">%s: ", fits ? " m" : "",
+               WIDTH - RIGHT, TOP - 4, c->plan->limit == LIMIT_CPUS ? "allowed" : "limit");
     human_number(b, m, limit);
     buf_puts(b, c->plan->limit == LIMIT_CPUS ? " cores" : "");
     buf_puts(b, fits ? "</text>" : " (above this chart)</text>");
 }
 
-/* As an element of a page, as a document, or `inside` of a picture at an offset. */
-static void chart_draw_svg(const struct report *r, const struct chart *c, struct buf *b, bool alone,
+void chart_begin(struct buf *b, bool inside, unsigned offset)
+{
+    buf_printf(b, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" ", WIDTH, HEIGHT);
+    if (inside)
+        buf_printf(b, "y=\"%u\" width=\"%d\" height=\"%d\" ", offset, WIDTH, HEIGHT);
+    buf_puts(b, "aria-label=\"");
+}
+
+/* As an element of a page, or `inside` of a picture at an offset. */
+static void chart_draw_svg(const struct report *r, const struct chart *c, struct buf *b,
                            bool inside, unsigned offset)
 {
     const struct metric *m = metric_of(c->series[0].id);
-    struct scale scale = {.all_ns = r->summary->elapsed_ns};
+    uint64_t all_ns = r->summary->elapsed_ns;
     double most = 0, limit = chart_limit(r, c);
     const struct chart_series *first = &c->series[0];
     for (unsigned i = 0; i < c->count; i++) {
         most = c->series[i].trace.max > most ? c->series[i].trace.max : most;
-        scale.all_ns = max_u64(scale.all_ns, c->series[i].trace.end_ns);
+        all_ns = max_u64(all_ns, c->series[i].trace.end_ns);
     }
     /* A limit far above would make the curve flat. */
     if (limit > 0 && limit < 2 * most)
         most = limit > most ? limit * 1.02 : most;
-    double step = axis_step(m, most, TICKS_Y);
-    unsigned ticks = 1;
-    while ((double)ticks * step < most * (1 - 1e-9))
-        ticks++;
-    scale.top = (double)ticks * step;
+    struct chart_scale scale = chart_scale_of(m, most, all_ns);
 
-    buf_printf(b, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" ", WIDTH, HEIGHT);
-    if (alone)
-        buf_printf(b, "xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", WIDTH,
-                   HEIGHT);
-    if (inside)
-        buf_printf(b, "y=\"%u\" width=\"%d\" height=\"%d\" ", offset, WIDTH, HEIGHT);
-    buf_puts(b, "aria-label=\"");
+    chart_begin(b, inside, offset);
     html_put(b, c->plan->title);
     buf_puts(b, ". ");
     chart_put_words(r, c, b);
     buf_puts(b, "\">");
-    if (alone)
-        buf_puts(b, report_chart_style);
     chart_draw_marks(r, b, &scale);
-    for (unsigned i = 0; i <= ticks; i++) {
-        double y = y_of(&scale, (double)i * step);
-        buf_printf(b, "<line class=\"g\" x1=\"%d\" x2=\"%d\" y1=\"", LEFT, WIDTH - RIGHT);
-        buf_double_fixed(b, y, 1);
-        buf_puts(b, "\" y2=\"");
-        buf_double_fixed(b, y, 1);
-        buf_printf(b, "\"/><text class=\"t\" text-anchor=\"end\" x=\"%d\" y=\"", LEFT - 8);
-        buf_double_fixed(b, y + 4, 1);
-        buf_puts(b, "\">");
-        size_t start = b->length;
-        if (i)
-            chart_put_value(b, m, (double)i * step);
-        else
-            buf_putc(b, '0');
-        put_tick(b, start);
-        buf_puts(b, "</text>");
-    }
-    axis_draw_time(b, scale.all_ns, TOP + PLOT_HEIGHT, false);
+    chart_draw_axes(b, m, &scale);
     for (unsigned i = c->count; i-- > 0;) /* the first is the one that matters: on top */
-        chart_draw_trace(b, &scale, &c->series[i].trace, i);
+        if (chart_series_is_drawn(c, i))
+            chart_draw_trace(b, &scale, &c->series[i].trace, i, i ? CHART_BAND : CHART_AREA);
     if (limit > 0)
         chart_draw_limit(b, c, &scale, limit, m);
     if (chart_marks_peak(c)) {
@@ -372,14 +409,14 @@ static void chart_draw_svg(const struct report *r, const struct chart *c, struct
     buf_puts(b, "</svg>\n");
 }
 
-void chart_draw(const struct report *r, const struct chart *c, struct buf *b, bool alone)
+void chart_draw(const struct report *r, const struct chart *c, struct buf *b)
 {
-    chart_draw_svg(r, c, b, alone, false, 0);
+    chart_draw_svg(r, c, b, false, 0);
 }
 
 /* ==== Several charts ========================================================================== */
 
-enum { HEADING = 26, LETTER = 7 /* width of one, about */ };
+enum { HEADING = 30 };
 
 /* The title, and the colour and name of each curve where there are several. */
 static void chart_draw_heading(const struct chart *c, struct buf *b, unsigned y)
@@ -387,15 +424,15 @@ static void chart_draw_heading(const struct chart *c, struct buf *b, unsigned y)
     unsigned x = LEFT, shown = 0;
     buf_printf(b, "<text class=\"t h\" x=\"%u\" y=\"%u\">", x, y);
     html_put(b, c->plan->title);
-    buf_puts(b, "<tspan class=\"t\"> ");
+    buf_puts(b, "<tspan class=\"t\" dx=\"8\">");
     html_put(b, c->plan->about);
     buf_puts(b, "</tspan></text>");
-    x += (unsigned)(strlen(c->plan->title) + strlen(c->plan->about)) * LETTER + 30;
+    x += (unsigned)(strlen(c->plan->title) * (LETTER + 2) + strlen(c->plan->about) * LETTER) + 24;
     for (unsigned i = 0; i < c->count; i++)
-        shown += c->series[i].trace.count && *c->series[i].name;
+        shown += chart_series_is_drawn(c, i) && *c->series[i].name;
     for (unsigned i = 0; i < c->count && shown > 1; i++) {
         const struct chart_series *s = &c->series[i];
-        if (!s->trace.count)
+        if (!chart_series_is_drawn(c, i))
             continue;
         buf_printf(b, "<rect class=\"f c%u\" x=\"%u\" y=\"%u\" width=\"10\" height=\"10\"/>", i, x,
                    y - 9);
@@ -407,24 +444,27 @@ static void chart_draw_heading(const struct chart *c, struct buf *b, unsigned y)
 }
 
 void charts_draw(const struct report *r, const struct chart *const *charts, unsigned count,
-                 struct buf *b)
+                 const char *title, struct buf *b)
 {
-    unsigned height = count ? count * (HEADING + HEIGHT) : 40;
+    unsigned top = title ? HEADING : 0;
+    unsigned height = top + (count ? count * (HEADING + HEIGHT) : 40);
     buf_printf(b,
                "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %u\" "
                "width=\"%d\" height=\"%u\">",
                WIDTH, height, WIDTH, height);
-    buf_puts(b, report_chart_style);
-    buf_puts(b, "<style>.h{font-weight:600}");
-    for (unsigned i = 0; i < CHART_SERIES; i++)
-        buf_printf(b, ".f.c%u{fill:var(--c%u)}", i, i);
-    buf_puts(b, "</style>\n");
+    buf_printf(b, "<style>%ssvg{background:var(--bg)}</style>\n", report_chart_style);
+    if (title) {
+        size_t length = strlen(title), fits = utf8_fitting(title, length, WIDTH / (LETTER + 2));
+        buf_printf(b, "<text class=\"t h\" x=\"%d\" y=\"%d\">", LEFT, HEADING - 8);
+        html_add(b, title, fits);
+        buf_puts(b, fits < length ? "…</text>\n" : "</text>\n");
+    }
     if (!count)
-        buf_printf(b, "<text class=\"t\" x=\"8\" y=\"24\">no samples</text>");
+        buf_printf(b, "<text class=\"t\" x=\"%d\" y=\"%u\">no samples</text>", LEFT, top + 24);
     for (unsigned i = 0; i < count; i++) {
-        unsigned y = i * (HEADING + HEIGHT);
-        chart_draw_heading(charts[i], b, y + HEADING - 8);
-        chart_draw_svg(r, charts[i], b, false, true, y + HEADING);
+        unsigned y = top + i * (HEADING + HEIGHT);
+        chart_draw_heading(charts[i], b, y + HEADING - 10);
+        chart_draw_svg(r, charts[i], b, true, y + HEADING);
     }
     buf_puts(b, "</svg>\n");
 }
@@ -492,7 +532,7 @@ void chart_put_json(const struct report *r, const struct chart *c, struct json_o
 
 bool timeline_is_empty(const struct report *r)
 {
-    return !r->phase_count && r->process_count < 2;
+    return !r->phase_count && !r->event_count && r->process_count < 2;
 }
 
 static int timeline_compare(const void *a, const void *b)
@@ -502,13 +542,38 @@ static int timeline_compare(const void *a, const void *b)
                                           : (*x)->pid - (*y)->pid;
 }
 
+static void timeline_begin_text(struct buf *b, const char *class, unsigned row, double x,
+                                const char *anchor, int dx)
+{
+    buf_printf(b, "<text class=\"t%s\" y=\"%u\" text-anchor=\"%s\" x=\"", class,
+               TOP + row * BAR_STEP + BAR - 5, anchor);
+    put_x(b, x, true);
+    buf_printf(b, "\" dx=\"%d\">", dx);
+}
+
+/* What the rows from here on are, left of the first of them. */
+static void timeline_draw_part(struct buf *b, unsigned row, const char *name)
+{
+    timeline_begin_text(b, " part", row, LEFT, "end", -10);
+    buf_printf(b, "%s</text>", name);
+}
+
+static void timeline_put_cpu(struct buf *b, const struct report_span *s)
+{
+    if (s->cpu_seconds <= 0)
+        return;
+    buf_puts(b, s->is_complete ? ", CPU " : ", CPU ≥ ");
+    human_seconds(b, s->cpu_seconds);
+}
+
 static void timeline_draw_bar(struct buf *b, const struct report_span *s, unsigned row,
                               uint64_t all_ns, const char *class)
 {
+    enum { NAME = 24, FIGURE = 14 /* letters */ };
     double from = x_of(min_u64(s->from_ns, all_ns), all_ns);
     double until = x_of(min_u64(s->until_ns, all_ns), all_ns);
-    int y = TOP + (int)row * (BAR + 4);
-    buf_printf(b, "<rect class=\"%s\" rx=\"2\" y=\"%d\" height=\"%d\" x=\"", class, y, BAR);
+    buf_printf(b, "<rect class=\"%s\" rx=\"2\" y=\"%u\" height=\"%d\" x=\"", class,
+               TOP + row * BAR_STEP, BAR);
     put_x(b, from, true);
     buf_puts(b, "\" width=\"");
     put_x(b, until - from > 1 ? until - from : 1, true);
@@ -518,22 +583,47 @@ static void timeline_draw_bar(struct buf *b, const struct report_span *s, unsign
         buf_printf(b, " (pid %d)", (int)s->pid);
     buf_puts(b, ": ");
     human_seconds(b, (double)(s->until_ns - min_u64(s->from_ns, s->until_ns)) / 1e9);
-    if (s->cpu_seconds > 0) {
-        buf_puts(b, s->is_complete ? ", CPU " : ", CPU ≥ ");
-        human_seconds(b, s->cpu_seconds);
-    }
+    timeline_put_cpu(b, s);
     buf_puts(b, "</title></rect>");
-    /* The name is inside or right of the bar, and left of it at the end of the axis. */
-    bool at_end = until > WIDTH * 0.6 && from > WIDTH * 0.3;
-    bool is_inside = until > WIDTH * 0.6 && !at_end;
-    buf_printf(b, "<text class=\"t%s\" y=\"%d\" text-anchor=\"%s\" x=\"", is_inside ? " in" : "",
-               y + BAR - 4, at_end ? "end" : "start");
-    put_x(b, at_end ? from : is_inside ? from : until, true);
-    buf_printf(b, "\" dx=\"%d", at_end ? -4 : 4);
-    buf_puts(b, "\">");
-    size_t length = strlen(s->name);
-    html_add(b, s->name, utf8_fitting(s->name, length, 24));
+    /* The text is inside of a long bar, else right of it, and left of it at the end of the axis. On
+     * a phone a letter takes about three times as much of the width. */
+    size_t fits = utf8_fitting(s->name, strlen(s->name), NAME);
+    double letters = (double)utf8_columns(s->name, fits) + (s->cpu_seconds > 0 ? FIGURE : 2);
+    bool is_inside = until - from >= 0.45 * WIDTH || until - from >= 3 * letters * LETTER;
+    bool at_end = !is_inside && until > WIDTH * 0.6 && from > WIDTH * 0.3;
+    timeline_begin_text(b, is_inside ? " in" : "", row, is_inside || at_end ? from : until,
+                        at_end ? "end" : "start", at_end ? -5 : 5);
+    html_add(b, s->name, fits);
+    timeline_put_cpu(b, s);
     buf_puts(b, "</text>");
+}
+
+/* Events as lines through all rows; those with room have their name in their own row. */
+static void timeline_draw_events(const struct report *r, struct buf *b, int bottom)
+{
+    enum { NAME = 20 };
+    double free_from = 0;
+    uint64_t all_ns = r->summary->elapsed_ns;
+    for (unsigned i = 0; i < r->event_count; i++) {
+        const char *name = r->events[i].name;
+        double x = x_of(min_u64(r->events[i].at_ns, all_ns), all_ns);
+        buf_puts(b, "<line class=\"e\" x1=\"");
+        put_x(b, x, true);
+        buf_puts(b, "\" x2=\"");
+        put_x(b, x, true);
+        buf_printf(b, "\" y1=\"%d\" y2=\"%d\"><title>event ", TOP, bottom);
+        html_put(b, name);
+        buf_puts(b, "</title></line>");
+        size_t fits = utf8_fitting(name, strlen(name), NAME);
+        double width = (double)(utf8_columns(name, fits) + 2) * LETTER;
+        bool at_end = x > WIDTH * 0.6;
+        if ((at_end ? x - width : x) < free_from)
+            continue;
+        free_from = at_end ? x : x + width;
+        timeline_begin_text(b, "", 0, x, at_end ? "end" : "start", at_end ? -5 : 5);
+        html_add(b, name, fits);
+        buf_puts(b, "</text>");
+    }
 }
 
 unsigned timeline_draw(const struct report *r, struct buf *b)
@@ -555,18 +645,32 @@ unsigned timeline_draw(const struct report *r, struct buf *b)
             rows[count++] = &r->processes[i];
     }
     qsort(rows + phases, count - phases, sizeof *rows, timeline_compare);
-    int bottom = TOP + (int)count * (BAR + 4);
+    unsigned above = r->event_count ? 1 : 0; /* the row of the events */
+    int bottom = TOP + (int)((above + count) * BAR_STEP);
     /* No viewBox: bars follow the width of the page, and texts keep their size. */
     buf_printf(b,
                "<svg class=\"timeline\" style=\"height:%dpx\" role=\"img\" aria-label=\"Timeline: ",
                bottom + BOTTOM);
-    buf_printf(b, "%u phase%s, %u process%s\">", phases, phases == 1 ? "" : "s", count - phases,
-               count - phases == 1 ? "" : "es");
+    buf_printf(b, "%u phase%s, %u process%s, %u event%s\">", phases, phases == 1 ? "" : "s",
+               count - phases, count - phases == 1 ? "" : "es", r->event_count,
+               r->event_count == 1 ? "" : "s");
     buf_puts(b, "<g class=\"x\">");
     axis_draw_time(b, r->summary->elapsed_ns, bottom, true);
     buf_puts(b, "</g>");
-    for (unsigned i = 0; i < count; i++)
-        timeline_draw_bar(b, rows[i], i, r->summary->elapsed_ns, i < phases ? "ph" : "pr");
+    if (above) {
+        timeline_draw_part(b, 0, "Events");
+        timeline_draw_events(r, b, bottom);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (i == 0 || i == phases)
+            timeline_draw_part(b, above + i, i < phases ? "Phases" : "Processes");
+        /* A phase has the colour that its band has in the charts. */
+        bool is_odd = i < phases && (rows[i] - r->phases) % 2;
+        timeline_draw_bar(b, rows[i], above + i, r->summary->elapsed_ns,
+                          i >= phases ? "tb"
+                          : is_odd    ? "tb ph q"
+                                      : "tb ph");
+    }
     buf_puts(b, "</svg>\n");
     return count;
 }

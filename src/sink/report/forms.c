@@ -7,15 +7,15 @@
 /* The chart that a picture shows: the first with figures, which is CPU or memory. */
 static void svg_run(struct sink *s, const struct report *r)
 {
-    struct buf *b = &s->text;
-    for (unsigned i = 0; i < REPORT_CHARTS; i++)
-        if (!chart_is_empty(&r->charts[i])) {
-            chart_draw(r, &r->charts[i], b, true);
-            return;
-        }
-    buf_puts(b,
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"960\" height=\"40\"><text x=\"8\" "
-             "y=\"24\">no samples</text></svg>\n");
+    const struct chart *first = NULL;
+    struct buf title = {0};
+    for (unsigned i = 0; i < REPORT_CHARTS && !first; i++)
+        first = chart_is_empty(&r->charts[i]) ? NULL : &r->charts[i];
+    report_put_title(r, &title);
+    buf_putc(&title, '\0');
+    charts_draw(r, &first, first ? 1 : 0, buf_failed(&title) ? "" : title.data, &s->text);
+    s->text.failed |= buf_failed(&title);
+    buf_done(&title);
 }
 
 const struct report_form report_svg = {.name = "svg", .run = svg_run};

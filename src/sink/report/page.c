@@ -9,73 +9,6 @@
 
 /* ==== HTML ==================================================================================== */
 
-/* Colours of the curves: distinguishable without red and green, in both themes. */
-#define CHART_RULES                                                                                \
-    ".g{stroke:var(--grid);stroke-width:1}.t{fill:var(--dim);font:12px system-ui,sans-serif}"      \
-    ".l{fill:none;stroke-width:1.6;stroke-linejoin:round}.b{opacity:.22;stroke:none}"              \
-    ".b.c0{fill:var(--c0)}.b.c1{fill:var(--c1)}.b.c2{fill:var(--c2)}.b.c3{fill:var(--c3)}"         \
-    ".b.c4{fill:var(--c4)}.b.c5{fill:var(--c5)}.b.c6{fill:var(--c6)}.b.c7{fill:var(--c7)}"         \
-    ".l.c0{stroke:var(--c0)}.l.c1{stroke:var(--c1)}.l.c2{stroke:var(--c2)}.l.c3{stroke:var(--c3)}" \
-    ".l.c4{stroke:var(--c4)}.l.c5{stroke:var(--c5)}.l.c6{stroke:var(--c6)}.l.c7{stroke:var(--c7)}" \
-    ".m{stroke:var(--bad);stroke-width:1.2;stroke-dasharray:6 4}text.m{stroke:none;"               \
-    "fill:var(--bad)}.k{fill:var(--bad)}.r{fill:var(--c0)}.p{fill:var(--c1);opacity:.1}.q{fill:"   \
-    "var(--c5)}.e{stroke:"                                                                         \
-    "var(--c3);"                                                                                   \
-    "stroke-width:1;stroke-dasharray:2 "                                                           \
-    "3}.ph{fill:var(--c1)}.pr{fill:var(--c0)}text.in{fill:var(--bg)}"
-#define COLOURS_LIGHT                                                                              \
-    "--bg:#fff;--fg:#1b1f24;--dim:#57606a;--grid:#e3e6ea;--card:#f6f8fa;--bad:#b3261e;"            \
-    "--warn:#8a5a00;--c0:#0969da;--c1:#bc4c00;--c2:#6639ba;--c3:#116329;--c4:#99286e;"             \
-    "--c5:#1b7c83;--c6:#7d4e00;--c7:#57606a"
-#define COLOURS_DARK                                                                               \
-    "--bg:#0d1117;--fg:#e6edf3;--dim:#9da7b3;--grid:#2a313a;--card:#161b22;--bad:#ff8178;"         \
-    "--warn:#e3b341;--c0:#58a6ff;--c1:#f0883e;--c2:#bc8cff;--c3:#56d364;--c4:#f778ba;"             \
-    "--c5:#39c5cf;--c6:#d29922;--c7:#9da7b3"
-
-const char report_chart_style[] = "<style>:root{" COLOURS_LIGHT
-                                  "}@media(prefers-color-scheme:dark){:root{" COLOURS_DARK
-                                  "}}svg{background:var(--bg)}" CHART_RULES "</style>";
-
-static const char page_style[] =
-    "<style>:root{color-scheme:light dark;" COLOURS_LIGHT
-    "}@media(prefers-color-scheme:dark){:root{" COLOURS_DARK "}}" CHART_RULES
-    "body{background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;margin:0 auto;"
-    "max-width:62rem;padding:1.5rem 1rem 4rem}h1{font-size:1.4rem;margin:0;overflow-wrap:anywhere}"
-    "h2{font-size:1.1rem;margin:2.2rem 0 .6rem}h3{font-size:1rem;margin:1.4rem 0 .2rem}"
-    ".how{color:var(--dim);margin:.2rem 0 1rem}.how.bad{color:var(--bad);font-weight:600}"
-    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5rem,1fr));gap:.6rem;"
-    "margin:0;padding:0}.cards div{background:var(--card);border-radius:.5rem;padding:.6rem .8rem}"
-    ".cards dt{color:var(--dim);font-size:.85rem}.cards dd{margin:0;font-size:1.25rem;"
-    "font-weight:600}.cards dd small{display:block;font-size:.8rem;font-weight:400;"
-    "color:var(--dim)}ul.findings{list-style:none;padding:0;margin:0}ul.findings li{padding:.5rem "
-    ".8rem;border-left:4px solid var(--grid);background:var(--card);margin:.4rem 0;border-radius:"
-    ".2rem}li.problem{border-color:var(--bad)!important}li.warning{border-color:var(--warn)"
-    "!important}li small{color:var(--dim);display:block}.chart{width:100%;height:auto;display:"
-    "block}.timeline{width:100%;display:block}.legend{color:var(--dim);font-size:.85rem;margin:0}."
-    "legend i{display:inline-block;width:"
-    ".8em;height:.8em;border-radius:.15em;margin:0 .3em 0 "
-    ".9em}.wide{overflow-x:auto}summary{overflow-wrap:anywhere}"
-    "table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:left;padding:."
-    "25rem "
-    ".6rem .25rem 0;border-bottom:1px solid var(--grid);vertical-align:top}th{color:var(--dim);"
-    "font-weight:600}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-"
-    "nums}"
-    "td.c{overflow-wrap:anywhere}td.bad{color:var(--bad)}tr.now th,tr.now "
-    "td{background:var(--card)}"
-    "ul.tree,ul.tree ul{list-style:none;margin:0;padding-left:1.1rem;border-left:1px solid "
-    "var(--grid)}ul.tree{padding-left:0;border:0;font-size:.9rem}.tree small{display:inline}"
-    ".curves{display:grid;grid-template-columns:repeat(auto-fit,minmax(14rem,1fr));gap:.6rem}"
-    ".curves figure{margin:0}.curves figcaption{color:var(--dim);font-size:.85rem}.runs{width:100%;"
-    "height:auto;display:block}a{color:var(--c0)}"
-    "meter{width:100%;min-width:4rem}td "
-    "small{display:block;color:var(--dim)}footer{color:var(--dim);"
-    "font-size:.85rem;margin-top:2.5rem}@media(max-width:40rem){svg.chart{min-width:44rem}.chart "
-    ".t{font-"
-    "size:14px}.x text:nth-of-type(even){display:none}}@media "
-    "print{svg.chart{min-width:0}body{max-width:none}h2,h3,"
-    "figure,svg{"
-    "break-inside:avoid;break-after:avoid}}</style>";
-
 static void html_cell(struct buf *b, const char *class, const char *text)
 {
     buf_printf(b, "<td%s>", class);
@@ -86,18 +19,19 @@ static void html_cell(struct buf *b, const char *class, const char *text)
 static void html_answer(const struct report *r, struct buf *b)
 {
     const struct toll_end *end = &r->summary->whole.end;
-    bool is_bad = end->ended && !end->unknown && (end->signaled || end->status);
+    bool is_known = end->ended && !end->unknown,
+         is_bad = is_known && (end->signaled || end->status);
     struct buf text = {0};
     report_put_title(r, &text);
     buf_puts(b, "<header><h1>");
     if (!buf_failed(&text) && text.length)
         html_add(b, text.data, text.length);
     buf_clear(&text);
-    buf_printf(b, "</h1>\n<p class=\"how%s\">", is_bad ? " bad" : "");
+    buf_printf(b, "</h1>\n<p class=\"how%s\"><b>", is_bad ? " bad" : is_known ? " good" : "");
     human_end(&text, r->summary);
     if (!buf_failed(&text) && text.length)
         html_add(b, text.data, text.length);
-    buf_puts(b, " on ");
+    buf_puts(b, "</b> on ");
     html_put(b, r->summary->run->host);
     buf_puts(b, ", started ");
     report_put_time(b, r->summary->run->start_real_ns);
@@ -151,12 +85,13 @@ static void html_findings(const struct report *r, struct buf *b)
 
 static void html_used(const struct report *r, struct buf *b)
 {
+    static const double NEAR = 0.9; /* as in the findings */
     struct limit_used used[LIMITS];
     struct buf name = {0};
     unsigned count = report_used(r, used);
     if (!count)
         return;
-    buf_puts(b, "<section><h2>Limits</h2>\n<div class=\"wide\"><table>\n");
+    buf_puts(b, "<section><h2>Used of what is allowed</h2>\n<table class=\"used\">\n");
     for (unsigned i = 0; i < count; i++) {
         const struct limit_used *u = &used[i];
         double share = u->used / u->allowed;
@@ -165,23 +100,28 @@ static void html_used(const struct report *r, struct buf *b)
         buf_putc(&name, '\0');
         if (buf_failed(&name))
             break;
+        buf_printf(b, "<tr><th scope=\"row\">%s<small>", name.data);
+        html_put(b, u->limit->by);
         buf_printf(b,
-                   "<tr><th scope=\"row\">%s</th><td><meter min=\"0\" max=\"1\" high=\"0.9\" "
-                   "optimum=\"0\" value=\"",
+                   "</small></th><td class=\"bar\"><svg role=\"meter\" aria-label=\"%s\" "
+                   "aria-valuemin=\"0\" aria-valuemax=\"100\" aria-valuenow=\"",
                    name.data);
-        buf_double_fixed(b, share > 1 ? 1 : share, 3);
-        buf_printf(b, "\" aria-label=\"%s\"></meter></td><td class=\"n\">%s", name.data,
-                   u->is_least ? "≥ " : "");
+        buf_double_fixed(b, share > 1 ? 100 : share * 100, 1);
+        buf_printf(b,
+                   "\"><rect class=\"track\" width=\"100%%\" height=\"100%%\" rx=\"4\"/><rect "
+                   "class=\"%s\" height=\"100%%\" rx=\"4\" width=\"",
+                   share >= NEAR ? "k" : "r");
+        /* A little is not nothing. */
+        buf_double_fixed(b, share > 1 ? 100 : share > 0 && share < 0.004 ? 0.4 : share * 100, 1);
+        buf_printf(b, "%%\"/></svg></td><td class=\"n\">%s", u->is_least ? "≥ " : "");
         human_number(b, u->unit, u->used);
         buf_puts(b, " of ");
         human_number(b, u->unit, u->allowed);
-        buf_puts(b, ", ");
+        buf_puts(b, "</td><td class=\"n\">");
         human_percent(b, share);
-        buf_puts(b, "<small>set by: ");
-        html_put(b, u->limit->by);
-        buf_puts(b, "</small></td></tr>\n");
+        buf_puts(b, "</td></tr>\n");
     }
-    buf_puts(b, "</table></div></section>\n");
+    buf_puts(b, "</table></section>\n");
     b->failed |= name.failed;
     buf_done(&name);
 }
@@ -214,23 +154,35 @@ static void html_charts(const struct report *r, struct buf *b)
             continue;
         buf_puts(b, any ? "" : "<section class=\"charts\"><h2>Over time</h2>\n");
         any = true;
-        buf_printf(b, "<figure style=\"margin:0\"><h3>%s</h3>\n<p class=\"legend\">%s",
+        buf_printf(b, "<figure><h3>%s</h3>\n<div class=\"head\"><p class=\"legend\">%s",
                    chart_title(c), c->plan->about);
         for (unsigned k = 0; k < c->count; k++) {
+            bool is_drawn = chart_series_is_drawn(c, k);
             if (!c->series[k].trace.count)
                 continue;
             width_ns = max_u64(width_ns, c->series[k].trace.width_ns);
-            buf_printf(b, "<i style=\"background:var(--c%u)\"></i>", k);
+            if (c->count == 1 && !*c->series[k].name)
+                continue;
+            if (is_drawn)
+                buf_printf(b, "<i style=\"background:var(--c%u)\"></i>", k);
+            else
+                buf_puts(b, "<i></i>");
             html_put(b, *c->series[k].name ? c->series[k].name : c->plan->title);
+            buf_puts(b, is_drawn ? "" : ": 0");
         }
-        buf_puts(b, c->left_out ? " (more are not shown)</p>\n" : "</p>\n");
+        buf_puts(b, c->left_out ? " (more are not shown)</p></div>\n" : "</p></div>\n");
         buf_puts(b, "<div class=\"wide\">");
-        chart_draw(r, c, b, false);
+        chart_draw(r, c, b);
         buf_puts(b, "</div>");
         buf_puts(b, "</figure>\n");
     }
     if (!any)
         return;
+    if (r->phase_count || r->event_count)
+        buf_printf(b, "<p class=\"legend\">%s%s%s.</p>\n",
+                   r->phase_count ? "Coloured bands are the phases of the timeline" : "",
+                   r->phase_count && r->event_count ? ", " : "",
+                   r->event_count ? "dotted lines are events" : "");
     buf_puts(b, "<p class=\"legend thinned\">Each point stands for ");
     human_seconds(b, (double)width_ns / 1e9);
     buf_printf(
@@ -353,26 +305,22 @@ static void html_figure_row(struct buf *b, const struct metric *m, const struct 
         return;
     buf_puts(b, "<tr><th scope=\"row\">");
     html_put(b, m->facts.title);
-    buf_puts(b, "</th><td class=\"n\">");
-    buf_puts(b, is_counter && q == QUALITY_LOWER_BOUND ? "≥ " : "");
-    if (is_counter)
-        human_number(b, m, figure);
-    buf_puts(b, "</td><td class=\"n\">");
-    if (!is_counter) {
-        buf_puts(b, q == QUALITY_LOWER_BOUND ? "≥ " : "");
-        human_number(b, m, figure);
-    }
-    buf_puts(b, "</td><td class=\"n\">");
+    /* On a phone a cell has no heading but what data-is has. */
+    static const char empty[] = "<td class=\"n\"></td>";
+    buf_printf(b, "</th>%s<td class=\"n\" data-is=\"%s\">%s", is_counter ? "" : empty,
+               is_counter ? "total" : "peak", q == QUALITY_LOWER_BOUND ? "≥ " : "");
+    human_number(b, m, figure);
+    buf_printf(b, "</td>%s<td class=\"n\" data-is=\"mean\">", is_counter ? empty : "");
     if (is_counter)
         human_rate(b, m, series_mean(s, m));
     else
         human_number(b, m, series_mean(s, m));
-    buf_printf(b, "</td><td>%s</td></tr>\n", report_quality_word(q));
+    buf_printf(b, "</td><td class=\"q\">%s</td></tr>\n", report_quality_word(q));
 }
 
 static void html_figures(const struct report *r, struct buf *b)
 {
-    static const char head[] = "<div class=\"wide\"><table><tr><th>figure</th><th class=\"n\">total"
+    static const char head[] = "<table class=\"figures\"><tr><th>figure</th><th class=\"n\">total"
                                "</th><th class=\"n\">peak</th><th class=\"n\">mean</th><th>quality"
                                "</th></tr>\n";
     const struct summary *s = r->summary;
@@ -386,7 +334,7 @@ static void html_figures(const struct report *r, struct buf *b)
                 html_figure_row(b, m, &s->whole.series[PART_COMBINED][id],
                                 report_quality(r, (enum metric_id)id));
         }
-        buf_puts(b, "</table></div>\n");
+        buf_puts(b, "</table>\n");
     }
     for (size_t i = 0; i < s->instance_count; i++) {
         const struct instance_summary *t = &s->instances[i];
@@ -405,7 +353,7 @@ static void html_figures(const struct report *r, struct buf *b)
             if (m->show <= SHOW_MORE && t->series[k].observed_ns)
                 html_figure_row(b, m, &t->series[k], summary_instance_quality(&t->series[k], m));
         }
-        buf_puts(b, "</table></div></details>\n");
+        buf_puts(b, "</table></details>\n");
     }
     buf_puts(b, "</section>\n");
 }
@@ -489,7 +437,8 @@ static void html_phases(const struct report *r, struct buf *b)
 static void html_machine(const struct report *r, struct buf *b)
 {
     const struct run *run = r->summary->run;
-    buf_puts(b, "<section><h2>Machine</h2>\n<div class=\"wide\"><table>\n<tr><th scope=\"row\">host"
+    buf_puts(b, "<section><h2>Machine</h2>\n<div class=\"wide\"><table class=\"machine\">\n<tr><th "
+                "scope=\"row\">host"
                 "</th>");
     html_cell(b, "", run->host);
     buf_puts(b, "</tr>\n<tr><th scope=\"row\">kernel</th>");
@@ -606,7 +555,7 @@ static void html_begin(struct sink *s, const char *title)
     buf_puts(b, "\">\n<title>");
     html_put(b, title);
     buf_puts(b, " · toll</title>\n");
-    buf_puts(b, page_style);
+    buf_printf(b, "<style>%s%s</style>", report_chart_style, report_page_style);
     script_put_style(b);
     buf_puts(b, "</head>\n<body><main>\n");
 }

@@ -56,12 +56,13 @@
                 columns.slice(1).forEach(column => column.push(null));
             }
             mean += from.signed();
-            columns[0].push(times.at[i]);
-            columns[1].push(mean * scale);
-            if (isMerged) {
-                columns[2].push((mean - from.next()) * scale);
-                columns[3].push((mean + from.next()) * scale);
-            }
+            const values = [times.at[i], mean * scale];
+            if (isMerged)
+                values.push((mean - from.next()) * scale, (mean + from.next()) * scale);
+            // A point stands for the time since the one before it; the first has none.
+            if (!i && series.from < times.at[0])
+                columns.forEach((column, k) => column.push(k ? values[k] : series.from));
+            columns.forEach((column, k) => column.push(values[k]));
         }
         return columns;
     };
@@ -162,7 +163,7 @@
         ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
         ctx.clip();
         run.phases.forEach(([, from, until], i) => {
-            ctx.globalAlpha = 0.1;
+            ctx.globalAlpha = 0.07;
             ctx.fillStyle = colour(i % 2 ? "c5" : "c1");
             ctx.fillRect(x(from), bbox.top, Math.max(x(until) - x(from), 1), bbox.height);
         });
@@ -184,6 +185,9 @@
         const {ctx, bbox} = u;
         ctx.save();
         ctx.strokeStyle = ctx.fillStyle = colour("bad");
+        // A limit that is far away is no reason for alarm.
+        if (chart.limit && chart.limit[1] > u.scales.y.max)
+            ctx.fillStyle = colour("dim");
         if (chart.limit) {
             const [name, limit] = chart.limit, fits = limit <= u.scales.y.max;
             const y = u.valToPos(limit, "y", true);
@@ -206,6 +210,7 @@
         ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
         ctx.clip();
         if (chart.peak) {
+            ctx.fillStyle = colour("bad");
             ctx.setLineDash([]);
             ctx.beginPath();
             ctx.arc(u.valToPos(chart.peak[0], "x", true), u.valToPos(chart.peak[1], "y", true),
@@ -248,7 +253,8 @@
 
     // Adds the chart to its figure. `group` is what all charts of a run have in common.
     const makeChart = (figure, chart, run, group) => {
-        const svg = figure.querySelector("svg.chart"), place = make("div", "plot");
+        const svg = figure.querySelector("svg.chart"), head = figure.querySelector(".head");
+        const place = make("div", "plot");
         const readout = make("p", "readout");
         const tables = [], series = [{}], bands = [], shown = [];
         // The first is the one that matters: on top, so it is drawn last.
@@ -261,7 +267,9 @@
             const line = uPlot.paths.linear(), steps = uPlot.paths.stepped({align: -1});
             const paths = (self, column, from, until) => (one.merged > 1
                 || until - from > self.bbox.width ? line : steps)(self, column, from, until);
-            series.push({label: one.name, stroke, width: 1.6, paths,
+            // The first has an area, as in the pictures.
+            const fill = one === chart.series[0] ? () => colour("c" + one.colour) + "17" : null;
+            series.push({label: one.name, stroke, width: 1.6, paths, fill,
                 points: {show: false, filter: isolated, fill: stroke, size: 6}});
             if (columns.length > 2) {
                 const edge = {label: "", width: 0, points: {show: false}};
@@ -319,7 +327,8 @@
         const describe = self => {
             const i = self.cursor.idx, at = i == null ? null : self.data[0][i];
             if (at == null || self.cursor.left < 0) {
-                readout.replaceChildren(make("span", "", "\u00a0"));
+                readout.replaceChildren();
+                head.classList.remove("active");
                 return "";
             }
             const step = (group.view.max - group.view.min) / 1000;
@@ -328,7 +337,7 @@
                 const k = self.cursor.idxs[column], value = k == null ? null : self.data[column][k];
                 const part = make("span"), swatch = make("i");
                 swatch.style.background = "var(--c" + one.colour + ")";
-                part.append(swatch, (chart.series.length > 1 ? one.name + " " : ""),
+                part.append(swatch, (chart.series.length > 1 ? one.name.split(/[,:] /)[0] + " " : ""),
                     make("b", "", value == null ? "unknown" : words(chart.unit, value)));
                 if (isMerged && value != null)
                     part.append(" (" + words(chart.unit, self.data[column + 1][k]) + " to "
@@ -342,6 +351,7 @@
             run.events.filter(([, when]) => Math.abs(when - here) <= reach).slice(0, 3)
                 .forEach(([name]) => parts.push(make("span", "", "event " + name)));
             readout.replaceChildren(...parts);
+            head.classList.add("active");
             // A line more must not move the page under the pointer.
             const height = readout.offsetHeight + "px";
             if (parseFloat(readout.style.minHeight || 0) < parseFloat(height))
@@ -374,7 +384,9 @@
             event.preventDefault();
         });
         describe(u);
-        svg.parentNode.after(place, readout);
+        // The values at the cursor take the place of the legend, so that nothing moves.
+        head.append(readout);
+        svg.parentNode.after(place);
         svg.parentNode.classList.add("replaced");
         // The plot follows the width of the page.
         const fit = () => {
@@ -404,8 +416,8 @@
         const live = make("p", "aloud");
         const least = run.seconds / 1e5;
         help.id = "zoom-help-" + number;
-        help.textContent = "Drag over a chart to zoom, double-click for the whole run. In a focused "
-            + "chart the arrow keys move the cursor, + and - zoom, Escape shows the whole run.";
+        help.textContent = "Drag over a chart to zoom, double-click for the whole run. Keys in a chart: "
+            + "arrows move the cursor, + and - zoom, Escape shows the whole run.";
         live.setAttribute("aria-live", "polite");
         const group = {
             key: "run-" + number, help, live, charts: [],

@@ -295,15 +295,30 @@ double chart_limit(const struct report *r, const struct chart *c);
 /* What the chart shows in words: the largest and the mean value of each series. */
 void chart_put_words(const struct report *r, const struct chart *c, struct buf *b);
 
-/* The colours of a chart outside of a page: a <style> element. */
-extern const char report_chart_style[];
+/* Whether a curve has values that the chart shows; other curves are only in its legend. */
+bool chart_series_is_drawn(const struct chart *c, unsigned i);
 
-/* An <svg> element; `alone`: a document of its own, with its colours. */
-void chart_draw(const struct report *r, const struct chart *c, struct buf *b, bool alone);
+/* An <svg> element. */
+void chart_draw(const struct report *r, const struct chart *c, struct buf *b);
 
-/* Charts below each other, each with its title and a legend: an SVG document. */
+/* Charts below each other, each with its heading and a legend, below a title if there is one: an
+ * SVG document. */
 void charts_draw(const struct report *r, const struct chart *const *charts, unsigned count,
-                 struct buf *b);
+                 const char *title, struct buf *b);
+
+/* A chart of other curves: chart_begin, its description and "\">", axes, traces, "</svg>". */
+struct chart_scale {
+    uint64_t all_ns;
+    double top, step; /* the value at the upper edge; from one line of the grid to the next */
+    unsigned ticks;
+};
+enum chart_line { CHART_LINE, CHART_BAND, CHART_AREA }; /* each has what those before it have */
+
+void chart_begin(struct buf *b, bool inside, unsigned offset);
+struct chart_scale chart_scale_of(const struct metric *m, double most, uint64_t all_ns);
+void chart_draw_axes(struct buf *b, const struct metric *m, const struct chart_scale *scale);
+void chart_draw_trace(struct buf *b, const struct chart_scale *scale, const struct trace *t,
+                      unsigned colour, enum chart_line line);
 
 /* The chart as a JSON object: its curves as points, null where a curve has a gap. */
 void chart_put_json(const struct report *r, const struct chart *c, struct json_out *j);
@@ -343,10 +358,14 @@ const struct report_form *report_form_find(const char *name);
  * points of its charts. A build without uPlot has none of it, and its pages show the same charts
  * without zoom. */
 
-/* Made by tools/embed-script; both texts are empty without uPlot. */
+/* Made by tools/embed-script; the script and its style are empty without uPlot. */
 extern const char report_script[];
 extern const char report_script_style[];
 extern const char report_script_hash[]; /* as a Content-Security-Policy names it */
+
+/* chart.css has the colours and is for pictures alone, too; page.css is for pages. */
+extern const char report_chart_style[];
+extern const char report_page_style[];
 
 static inline bool script_is_built_in(void)
 {

@@ -202,7 +202,7 @@ static void script_put_chart(const struct report *r, const struct chart *c, stru
     buf_puts(b, ",\"series\":[");
     for (unsigned i = 0; i < c->count; i++) {
         const struct trace *t = &c->series[i].trace;
-        if (!t->point_count)
+        if (!t->point_count || !chart_series_is_drawn(c, i))
             continue;
         double scale = series_scale(&c->series[i]);
         buf_printf(b, "%s{\"colour\":%u,\"name\":", separator, i);
@@ -211,6 +211,9 @@ static void script_put_chart(const struct report *r, const struct chart *c, stru
                    script_time_index(times, &c->series[i], stride, unit_ns),
                    (unsigned long long)(t->point_values * stride));
         buf_number(b, scale);
+        const struct trace_point *first = &t->points[0]; /* whose width no point before it shows */
+        buf_puts(b, ",\"from\":");
+        buf_seconds(b, left_u64(first->until_ns, first->of.covered_ns));
         buf_puts(b, ",\"values\":\"");
         script_put_values(b, t, stride, scale);
         buf_puts(b, "\"}");
@@ -300,20 +303,7 @@ void script_put_style(struct buf *b)
 {
     if (!script_is_built_in())
         return;
-    buf_puts(b, "\n<style>");
-    buf_puts(b, report_script_style);
-    buf_puts(
-        b,
-        ".plot .u-select{background:var(--dim);opacity:.2}.plot .u-cursor-x{border-color:var(--dim)"
-        "!important}.readout{font-size:.85rem;margin:0;display:flex;flex-wrap:wrap;gap:0 1rem;"
-        "min-height:1.5em;font-variant-numeric:tabular-nums;color:var(--dim)}.readout b{color:"
-        "var(--fg)}.readout i{display:inline-block;width:.8em;height:.8em;border-radius:.15em;"
-        "margin-right:.3em}.zoom{margin:.4rem 0}.zoom button{font:inherit;font-size:.85rem;margin:"
-        "0 .4rem .4rem 0;padding:.2rem .7rem;color:var(--fg);background:var(--card);border:1px "
-        "solid var(--dim);border-radius:.3rem}.zoom button:disabled{color:var(--dim);border-color:"
-        "var(--grid)}.aloud{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:"
-        "inset(50%);margin:0}.replaced{display:none}@media print{.plot,.readout,.zoom{display:none}"
-        ".wide.replaced{display:block}}</style>");
+    buf_printf(b, "\n<style>%s</style>", report_script_style);
 }
 
 void script_put(struct buf *b)
