@@ -301,7 +301,7 @@ int sink_report(struct buf *out, const struct toll_output *like, const struct se
 /* How a run ended, as figures: toll_run_exit_code and others. */
 
 struct run_end {
-    uint64_t time_ms; /* since 1970; 0: it has not ended */
+    uint64_t time_ms; /* since 1970; 0: it has not ended, or its record was cut */
     bool has_status, is_signal;
     int status;
 };

@@ -474,6 +474,18 @@ static void test_run_end_a_run_that_goes_on(void **state)
     assert_int_equal(run_end_facts(&end, facts), 0);
 }
 
+/* When it ended is not known either: the last sample is no end. */
+static void test_run_end_of_a_record_that_was_cut(void **state)
+{
+    struct run_fact facts[RUN_FACTS_AT_MOST];
+    struct run run = {.start_real_ns = UINT64_C(1731000000123456789)};
+    struct summary s = {.run = &run, .elapsed_ns = 2000000000, .has_target = true};
+    struct run_end end;
+    s.whole.end.unknown = true;
+    run_end_take(&end, &s);
+    assert_int_equal(run_end_facts(&end, facts), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_sink_outcome_an_endpoint),
         cmocka_unit_test(test_sink_outcome_a_sender),
         cmocka_unit_test(test_run_end_facts),
+        cmocka_unit_test(test_run_end_of_a_record_that_was_cut),
         cmocka_unit_test(test_run_end_a_run_that_goes_on),
     };
     return RUN("sink/sink", tests);
