@@ -81,6 +81,7 @@ MODULES = {
     "psutil": "python3-psutil",
     "pytest": "python3-pytest",
     "xdist": "python3-pytest-xdist",
+    "yaml": "python3-yaml",
 }
 # Tested where they are, but too large for bootstrap.
 OPTIONAL_MODULES = {"matplotlib": "python3-matplotlib"}

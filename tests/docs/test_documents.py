@@ -231,7 +231,7 @@ def test_manual_and_readme_name_real_options_only():
     assert len(options()) > 50
     known = {name for _, name in options()} | {"version", "all", "dialect"}
     known |= {"verbose", "stat", "output", "format"}  # of toll mark, toll sub-tracking
-    known |= {"cflags", "libs"}  # of pkg-config
+    known |= {"cflags", "libs", "toll"}  # of pkg-config, and of pytest
     known |= {"password", "token", "epochs"}  # of commands that are measured
     texts = {page.name: manual(page) for page in MAN_PAGES if page.stem != "gpu-tracker"}
     texts["README.md"] = (TOP / "README.md").read_text(encoding="utf-8")

@@ -398,6 +398,37 @@ def resident_bytes(pid):
 
 @pytest.mark.skipif(not os.path.exists(f"{os.environ['TOLL_BUILD']}/python/toll"),
                     reason="needs the Debian package python3-dev")
+def test_ci_github(programs):
+    """The step, as its action runs it."""
+    yaml = hostlib.module("yaml")
+    from test_ci import Github
+
+    with hostlib.shared_place("toll-cookbook-") as place:
+        runner = Github(place, programs[0])
+        shutil.copytree(JOBS, runner.work, dirs_exist_ok=True)
+        (step,) = yaml.safe_load(RECIPES["ci-github"])
+        directory = re.fullmatch(r"OWNER/toll/(.*)@main", step["uses"])[1]
+        assert (TOP / directory / "action.yml").exists()
+        status, _, done = runner.measure(**{name.replace("-", "_"): text for name, text in step["with"].items()})
+        assert status == 0 and "not checked, no baseline yet" in done.stderr
+        assert (runner.work / "program").exists() and (runner.work / "toll/run.jsonl").exists()
+        assert "| Peak memory |" in (place / "summary").read_text(encoding="utf-8")
+
+
+def test_ci_gitlab(programs):
+    yaml = hostlib.module("yaml")
+    from test_ci import Gitlab
+
+    with hostlib.shared_place("toll-cookbook-") as place:
+        runner = Gitlab(place, programs[0])
+        shutil.copytree(JOBS, runner.directory, dirs_exist_ok=True)
+        file = yaml.safe_load(RECIPES["ci-gitlab"])
+        assert (TOP / file["include"][0]["file"]).exists() and file["build"]["extends"] == ".toll"
+        done = runner.run(**file["build"]["variables"])
+        assert done.returncode == 0, done.stderr
+        assert (runner.directory / "program").exists() and (runner.directory / "toll/report.md").exists()
+
+
 def test_jupyter(kitchen):
     """A notebook runs the lines, then shows the last one by _repr_html_."""
     hostlib.module("pandas")
