@@ -94,6 +94,12 @@ def test_all_of_it_is_there(installed):
         for name in (f"bash-completion/completions/{command}", f"site-functions/_{command}",
                      f"vendor_completions.d/{command}.fish"):
             assert len(list(installed.root.rglob(name))) == 1, name
+    (share,) = installed.root.rglob("share/toll")
+    for place in ("integrations", "examples/python"):
+        expected = {path.relative_to(TOP) for path in (TOP / place).rglob("*") if path.suffix != ".pyc"
+                    and path.is_file()}
+        assert {path.relative_to(share) for path in (share / place).rglob("*") if path.is_file()} == expected
+    assert os.access(share / "integrations/nextflow/toll-bash", os.X_OK)
 
 
 def test_pkg_config_tells_the_version_and_the_threads(installed):
