@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Dict
 
 from ._figures import Figure, metrics
-from ._parts import Part
+from ._parts import Part, usage_words
 
 
 def _figure_property(name: str, text: str) -> property:
@@ -36,6 +36,8 @@ def _make_classes() -> Dict[str, type]:
     for entity, body in members.items():
         name = _class_name(entity)
         what = "target, or a part of one" if entity == "process" else entity.replace("_", " ")
+        if entity == "process":
+            body["_headline"] = usage_words
         body["__doc__"] = f"The figures of a {what}. What was not measured is an AttributeError."
         made[entity] = type(name, (Part,), body)
     return made

@@ -75,10 +75,11 @@ def _answers(summary: Summary) -> List[str]:
         peak = f"{memory.text()} at peak" if memory is not None and memory.max is not None else UNKNOWN
         add("Memory", peak, _share(summary.peak_memory, summary.limits.to_dict().get("memory_bytes")))
     if summary.read_bytes or summary.written_bytes:
-        read, written = _number(summary.read_bytes, "bytes"), _number(summary.written_bytes, "bytes")
+        read = _shown(or_none(lambda: target.storage_read_bytes))
+        written = _shown(or_none(lambda: target.storage_written_bytes))
         add("Disk", f"{read} read, {written} written")
     if (summary.processes_started or 0) > 1:
-        add("Processes", _number(summary.processes_started, ""))
+        add("Processes", _shown(or_none(lambda: target.processes_started)))
     return rows
 
 

@@ -45,8 +45,13 @@ class Part:
                 raise AttributeError(f"{name}: not in this summary{self._hint(name)}") from None
 
     def _hint(self, name: str) -> str:
-        """Names that are similar to that of a missing attribute."""
+        """Names that are similar to that of a missing attribute, or some of those there are."""
+        import difflib
+
         most, names = 12, list(dict.fromkeys(self._names()))
+        near = difflib.get_close_matches(name, [one for one in dir(self) if one[:1] != "_"], 1, 0.75)
+        if near:
+            return f"; did you mean: {near[0]}"
         more = ", …" if names[most:] else ""
         return f" (known here: {', '.join(names[:most]) or 'nothing'}{more})"
 
@@ -66,7 +71,7 @@ class Part:
         return len(self._values)
 
     def __dir__(self) -> List[str]:
-        return [*super().__dir__(), *self._names()]
+        return sorted({*super().__dir__(), *self._names()})
 
     def keys(self) -> List[str]:
         """The names of everything in it."""
@@ -93,7 +98,7 @@ class Part:
     def _headline(self) -> List[str]:
         """The figures that are shown first, as text."""
         figures = (wrap(name, self._values[name]) for name in self._values)
-        return [figure.text() for figure in figures if isinstance(figure, Figure)][:2]
+        return [f"{one.name} {one.text()}" for one in figures if isinstance(one, Figure)][:2]
 
     def __repr__(self) -> str:
         head = " ".join(word for word in (type(self).__name__, _attempt(self._title)) if word)
@@ -110,6 +115,13 @@ def or_none(get: Callable[[], Known]) -> Optional[Known]:
         return get()
     except (AttributeError, KeyError):
         return None
+
+
+def usage_words(figures: Any) -> List[str]:
+    """CPU time and peak of a target, a part of one or a phase, as text; those that were measured."""
+    cpu = or_none(lambda: str(figures.cpu_seconds.text()))
+    memory = or_none(lambda: str(figures.memory_rss_bytes.text()))
+    return [f"{text} {word}" for text, word in ((cpu, "CPU"), (memory, "peak")) if text is not None]
 
 
 def _attempt(function: Any) -> Any:

@@ -22,7 +22,7 @@ from ._entities import (
     ThreadFigures,
 )
 from ._figures import LOWER_BOUND, UNKNOWN, Figure, metric_of, no_figure, printable, unit_of
-from ._parts import Part, Process, Program, Values, or_none
+from ._parts import Part, Process, Program, Values, or_none, usage_words
 
 if TYPE_CHECKING:
     from ._plot import Path, Plot
@@ -91,7 +91,7 @@ class Target(TargetFigures):
         return part
 
     def _headline(self) -> List[str]:
-        return _headline(self)
+        return usage_words(self)
 
 
 class PhaseUsage(Part):
@@ -130,16 +130,7 @@ class PhaseUsage(Part):
         return or_none(lambda: self.figures.memory_rss_bytes.max)
 
     def _headline(self) -> List[str]:
-        return [_toll.number_text(self.total_seconds, "seconds"), *_headline(self.figures)]
-
-
-def _headline(figures: TargetFigures) -> List[str]:
-    """CPU time and peak, as text; those that were measured."""
-    cpu, memory = (
-        or_none(lambda: figures.cpu_seconds.text()),
-        or_none(lambda: figures.memory_rss_bytes.text()),
-    )
-    return [f"{text} {word}" for text, word in ((cpu, "CPU"), (memory, "peak")) if text is not None]
+        return [_toll.number_text(self.total_seconds, "seconds"), *usage_words(self.figures)]
 
 
 class Summary(Part):
@@ -428,6 +419,8 @@ class Summary(Part):
             "target": " (only the machine was measured)",
             "system": " (measured with system=True)",
         }
+        if name in self._values.get("target", {}).get("combined", {}):
+            return f"; did you mean: target.{name}"
         return hints.get(name) or super()._hint(name)
 
     def _list(self, key: str, kind: Callable[[Dict[str, Any]], Kind]) -> List[Kind]:
@@ -538,9 +531,13 @@ class Summary(Part):
         if "target" not in self._values:
             return [*shown, f"measured for {_toll.number_text(self.wall_seconds, 'seconds')}"]
         memory = self._memory()
-        cpu = or_none(lambda: self.target.cpu_seconds.text()) or UNKNOWN
-        peak = memory.text() if memory is not None else UNKNOWN
-        return [*shown, f"{cpu} CPU", f"{peak} peak"]
+        cpu = or_none(lambda: self.target.cpu_seconds.text())
+        peak = memory.text() if memory is not None and memory.max is not None else None
+        return [
+            *shown,
+            f"{cpu} CPU" if cpu not in (None, UNKNOWN) else "CPU unknown",
+            f"{peak} peak" if peak is not None else "memory unknown",
+        ]
 
     def __str__(self) -> str:
         return self._text if self._text is not None else repr(self)

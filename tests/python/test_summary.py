@@ -44,6 +44,11 @@ def test_attributes(summary):
     assert summary.targets == []
     with pytest.raises(AttributeError, match="nonsense: not in this summary"):
         summary.nonsense
+    with pytest.raises(AttributeError, match="peak_memry: not in this summary; did you mean: peak_memory$"):
+        summary.peak_memry
+    with pytest.raises(AttributeError, match="did you mean: target.memory_rss_bytes$"):
+        summary.memory_rss_bytes
+    assert len(dir(summary)) == len(set(dir(summary)))
     with pytest.raises(AttributeError, match="sum"):
         summary.target.cpu_seconds.sum
     assert summary.target.cpu_seconds.name == "cpu_seconds"
@@ -95,7 +100,7 @@ def test_unknown_is_none_and_never_raises():
     assert (t.summary.cpu_seconds, t.summary.peak_memory, t.summary.read_bytes) == (None, None, None)
     assert t.summary.quality("peak_memory") == "unknown"
     assert t.summary.quality("cpu_seconds") == "unknown"
-    assert repr(t.summary).endswith(": unknown CPU, unknown peak>")
+    assert repr(t.summary).endswith(": CPU unknown, memory unknown>")
     with pytest.raises(AttributeError, match="cpu_seconds: not in this summary"):
         t.summary.target.cpu_seconds
     assert "unknown" in t.summary._repr_html_()
@@ -168,7 +173,7 @@ def test_reprs_of_figures(summary):
     bound = toll.Figure({"total": 271, "quality": "lower bound"}, "cpu_seconds")
     assert repr(bound) == "<Figure cpu_seconds: ≥ 4m 31s total, lower bound>"
     assert re.fullmatch(rf"<Target: {number} CPU, {number} peak>", repr(summary.target))
-    assert re.fullmatch(rf"<TargetFigures: {number}, {number}>", repr(summary.target.main))
+    assert re.fullmatch(rf"<TargetFigures: {number} CPU, {number} peak>", repr(summary.target.main))
     assert repr(summary.end).startswith("<Values: status='running', code=None")
 
 
@@ -192,7 +197,7 @@ def test_a_tracker_shows_its_results():
     t = toll.track()
     assert repr(t) == "<Track not started>"
     with t:
-        assert re.fullmatch(r"<Track running for [\d.]+ [µm]?s: .* CPU, .* peak>", repr(t))
+        assert re.fullmatch(r"<Track running for [\d.]+ [µm]?s: (.* CPU, .* peak|CPU unknown, memory unknown)>", repr(t))
     assert re.fullmatch(r"<Track stopped after [\d.]+ [µm]?s: .* CPU, .* peak>", repr(t))
     with pytest.raises(TypeError, match="track: a tracker cannot be pickled"):
         pickle.dumps(t)
@@ -237,6 +242,15 @@ def document_with(**more):
         "target": {"combined": {"cpu_seconds": {"quality": "unknown", "from": ""}}},
         **more,
     }
+
+
+def test_html_marks_lower_bounds():
+    bound = {"total": 3.0, "quality": "lower bound"}
+    combined = {"processes_started": bound, "storage_read_bytes": {"total": 512.0, "quality": "exact"},
+                "storage_written_bytes": bound}
+    rows = rows_of(xml.fromstring(toll.Summary(document_with(target={"combined": combined}))._repr_html_()))
+    assert rows["Processes"][0] == "≥ 3"
+    assert rows["Disk"][0] == "512 B read, ≥ 3 B written"
 
 
 def test_html_of_gpus_phases_and_energy():
