@@ -108,7 +108,7 @@ void lifetime_close(struct toll_tracker *t)
     marks_done(&t->marks);
     machine_close(&t->machine);
     cgroups_close(&t->cgroups);
-    job_cgroup_close(&t->job);
+    job_cgroup_close(&t->job, &t->tracked);
     network_close(&t->network, &t->tracked);
     gpus_close(&t->gpus);
     threads_done(&t->threads);

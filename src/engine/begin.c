@@ -164,7 +164,7 @@ static void begin_undo(struct toll_tracker *t)
     exits_close(&t->exits);
     cgroups_close(&t->cgroups);
     network_abandon(&t->tracked);
-    job_cgroup_close(&t->job);
+    job_cgroup_close(&t->job, &t->tracked);
     gpus_stop(&t->gpus);
     membership_done(&t->tracked);
     membership_init(&t->tracked, t->owner_pid);
@@ -237,7 +237,7 @@ static int prepare_child(void *arg, pid_t child, bool born_inside, struct toll_e
     int r = own_cgroup_join(&t->job.own, child, born_inside);
     if (r < 0 && t->job.own.is_quiet) {
         network_abandon(&t->tracked);
-        job_cgroup_close(&t->job);
+        job_cgroup_close(&t->job, &t->tracked);
     } else if (r < 0)
         return err_set(e, r, "cannot move the command to its own cgroup: %s", strerror(-r));
     if (t->options.watch_exits && !t->options.no_children)

@@ -2,7 +2,7 @@
 """The benchmarks of toll: a table of ratios, each within one run of this program.
 
     BENCH_N=100           only trees of that size (several with commas)
-    BENCH_ONLY=floor      only these parts: cadence, attach, system, network, gpu, floor, slowdown,
+    BENCH_ONLY=floor      only these parts: cadence, attach, system, network, gpu, floor, asking, slowdown,
                           exits, start, count, sqlite, export, report, python
     BENCH_ROUNDS=3        that many times as many repetitions
 """
@@ -11,6 +11,7 @@ import shutil
 import sys
 
 import against_floor
+import asking
 import attaching
 import cadence
 import counting
@@ -34,6 +35,7 @@ PARTS = {
     "network": network_bytes.run,
     "gpu": gpu_reading.run,
     "floor": against_floor.run,
+    "asking": asking.run,
     "slowdown": slowdown.run,
     "exits": watching_exits.run,
     "start": starting.run,

@@ -117,10 +117,10 @@ def watch(pid, warm, window):
     }
 
 
-def run_toll(n, mode, interval_ms, warm, window, options=()):
-    """toll run of a tree."""
+def run_toll(n, mode, interval_ms, warm, window, options=(), before=()):
+    """toll run of a tree; before: a command that executes toll."""
     summary = WORK / "summary.json"
-    prefix = [TOLL, "run", "-i", f"{interval_ms}ms", "--summary", "json", "--summary-to",
+    prefix = [*before, TOLL, "run", "-i", f"{interval_ms}ms", "--summary", "json", "--summary-to",
               str(summary), *options, "--"]
     with tree(n, mode, prefix) as (toll, _):
         seen = watch(toll.pid, warm, window)

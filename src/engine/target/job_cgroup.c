@@ -7,6 +7,13 @@
 #include <stdio.h>
 
 #define CHECK_FIRST_NS (20 * NS_PER_MS)
+
+/* Loading a program takes some milliseconds: it pays where samples are frequent, for many. With
+ * `auto` they are so for the first seconds only. */
+enum { MANY_MEMBERS = 64, MANY_MEMBERS_OF_AUTO = 256 };
+#define FREQUENT_NS  (250 * NS_PER_MS)
+#define OLD_ENOUGH_NS (500 * NS_PER_MS)
+#define YOUNG_NS     (4 * NS_PER_SECOND)
 #define CHECK_NS       NS_PER_SECOND
 
 void job_cgroup_init(struct job_cgroup *j)
@@ -63,8 +70,27 @@ static void job_cgroup_check(struct job_cgroup *j, struct tracked *t)
     }
 }
 
+/* Members are asked together from now on whether they have run. */
+static void job_cgroup_watch_changes(const struct job_cgroup *j, struct tracked *t,
+                                     uint64_t elapsed_ns)
+{
+    uint64_t interval_ns = t->options->interval_ns;
+    bool is_worth_it = interval_ns ? interval_ns < FREQUENT_NS && t->members.count >= MANY_MEMBERS
+                                   : elapsed_ns < YOUNG_NS &&
+                                         t->members.count >= MANY_MEMBERS_OF_AUTO;
+    if (j->own.dir < 0 || t->options->no_children || !is_worth_it || elapsed_ns < OLD_ENOUGH_NS)
+        return;
+    uint64_t before_ns = clock_thread_cpu();
+    changes_open(&t->changes, j->own.dir);
+    t->discovery.apart_ns += left_u64(clock_thread_cpu(), before_ns);
+}
+
 void job_cgroup_tick(struct job_cgroup *j, struct tracked *t, const struct frame *f)
 {
+    if (!t->changes.was_tried)
+        job_cgroup_watch_changes(j, t, f->elapsed_ns);
+    if (j->has_outside && t->changes.source)
+        changes_close(&t->changes);
     if (j->own.cpu < 0 || t->options->no_children)
         return;
     struct own_cgroup_cpu now;
@@ -155,9 +181,11 @@ void job_cgroup_finish(struct job_cgroup *j, struct tracked *t)
     own_cgroup_close(&j->own);
 }
 
-void job_cgroup_close(struct job_cgroup *j)
+void job_cgroup_close(struct job_cgroup *j, struct tracked *t)
 {
     pid_t pid;
+    changes_close(&t->changes);
+    t->changes.was_tried = false;
     own_cgroup_remove(&j->own, &pid);
     own_cgroup_close(&j->own);
     map_done(&j->inside);

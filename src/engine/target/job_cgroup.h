@@ -33,4 +33,4 @@ void job_cgroup_reconcile(struct job_cgroup *j, struct tracked *t);
 
 /* Removes it, or says why it stays. */
 void job_cgroup_finish(struct job_cgroup *j, struct tracked *t);
-void job_cgroup_close(struct job_cgroup *j);
+void job_cgroup_close(struct job_cgroup *j, struct tracked *t);

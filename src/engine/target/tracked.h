@@ -9,6 +9,7 @@
 #include "base/util.h"
 #include "engine/events.h"
 #include "engine/launch.h"
+#include "engine/target/changes.h"
 #include "source/bpf/traffic.h"
 #include "source/pid_files.h"
 #include "source/proc/own.h"
@@ -191,6 +192,7 @@ struct tracked {
     struct discovery discovery;
     struct process_reader reader;
     struct members members; /* payload: struct process_source */
+    struct changes changes;
     bool members_changed;   /* since they were last summed up */
     bool io_denial_noted;   /* that the I/O of a member may not be read */
     bool has_run;           /* a process has run, come or left since a round of slow reads began */

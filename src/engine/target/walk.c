@@ -553,11 +553,34 @@ static void find_shared_memory(struct tracked *t)
     members_count_memory_once(&t->members);
 }
 
+/* ---- Those that have run ---------------------------------------------------------------------- */
+
+/* Between samples that have all. False: all have to be looked at. */
+static bool walk_only_changed(struct tracked *t, uint64_t now_ns)
+{
+    struct changes *c = &t->changes;
+    bool any_gone = false;
+    if (!t->may_be_brief || t->is_last || !changes_read(c))
+        return false;
+    for (size_t i = 0; i < c->moved_count; i++) {
+        struct member *m = members_find(&t->members, c->moved[i]);
+        if (!m || m->gone)
+            continue;
+        walk_look_timed(t, m, false, now_ns);
+        any_gone |= m->gone;
+    }
+    if (any_gone)
+        departure_book(t, now_ns);
+    return true;
+}
+
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 void walk(struct tracked *t, uint64_t now_ns)
 {
     struct discovery *d = &t->discovery;
+    if (walk_only_changed(t, now_ns))
+        return;
     d->walked_ns = now_ns;
     t->is_behind = false;
     /* In the unit of a process's start. That counts the sleep of the machine, now_ns does not. */
@@ -584,6 +607,7 @@ void walk(struct tracked *t, uint64_t now_ns)
     if (find)
         walk_search(t, !by_lists, all, now_ns);
     find_shared_memory(t);
+    changes_settle(&t->changes, &t->members);
     if (!is_launched(t))
         d->walked_ticks = began_ticks;
 }

@@ -95,6 +95,21 @@ void code_label(struct bpf_code *c, unsigned label)
         c->label_at[label] = (unsigned short)(c->count + 1);
 }
 
+void code_jump_back(struct bpf_code *c, unsigned label)
+{
+    if (label >= BPF_LABELS_AT_MOST || !c->label_at[label])
+        c->failed = true;
+    else if (c->count < BPF_CODE_AT_MOST)
+        c->jumps_to[c->count] = (unsigned char)(label + 1);
+    code_add(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+}
+
+void code_call_kernel(struct bpf_code *c, uint32_t function)
+{
+    enum { PSEUDO_KFUNC_CALL = 2 }; /* which older headers do not have */
+    code_add(c, BPF_JMP | BPF_CALL, 0, PSEUDO_KFUNC_CALL, 0, (int)function);
+}
+
 void code_call(struct bpf_code *c, int helper)
 {
     code_add(c, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
@@ -191,6 +206,7 @@ int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind)
     attr.prog_type = kind->type;
     attr.expected_attach_type = kind->attach_type;
     attr.attach_btf_id = kind->attach_btf_id;
+    attr.prog_flags = kind->flags;
     attr.insns = (uint64_t)(uintptr_t)c->at;
     attr.insn_cnt = c->count;
     attr.license = (uint64_t)(uintptr_t)kind->licence;
@@ -212,4 +228,27 @@ int bpf_link_make(int program, int target, enum bpf_attach_type attach_type)
     attr.link_create.target_fd = (uint32_t)target;
     attr.link_create.attach_type = attach_type;
     return bpf_call(BPF_LINK_CREATE, &attr, sizeof attr);
+}
+
+int bpf_cgroup_iterator_make(int program, int cgroup)
+{
+    enum { PARENTS_FIRST = 2 };
+    const struct { /* as the kernel has it since Linux 6.1 */
+        uint32_t order;
+        uint32_t descriptor;
+        uint64_t number;
+    } of_cgroup = {.order = PARENTS_FIRST, .descriptor = (uint32_t)cgroup};
+    BPF_ATTR_EMPTY(attr);
+    attr.link_create.prog_fd = (uint32_t)program;
+    attr.link_create.attach_type = BPF_TRACE_ITER;
+    attr.link_create.iter_info = (uint64_t)(uintptr_t)&of_cgroup;
+    attr.link_create.iter_info_len = sizeof of_cgroup;
+    return bpf_call(BPF_LINK_CREATE, &attr, sizeof attr);
+}
+
+int bpf_iterator_begin(int link)
+{
+    BPF_ATTR_EMPTY(attr);
+    attr.iter_create.link_fd = (uint32_t)link;
+    return bpf_call(BPF_ITER_CREATE, &attr, sizeof attr);
 }

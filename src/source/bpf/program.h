@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Small programs for the kernel, written as instructions and loaded through bpf(2): no compiler, no
  * library, no file. A program is a sequence of the calls below, in the order in which it runs;
- * jumps go forward to labels. Registers are numbered as in the kernel: 0 is a result, 1 to 5 are
+ * jumps go forward to labels, unless they say otherwise. Registers are numbered as in the kernel: 0 is a result, 1 to 5 are
  * arguments that a call destroys, 6 to 9 are kept, 10 is the end of the stack. */
 #pragma once
 
@@ -32,7 +32,11 @@ void code_jump_if(struct bpf_code *c, unsigned condition, unsigned a, unsigned b
 void code_jump_if_number(struct bpf_code *c, unsigned condition, unsigned a, int number,
                          unsigned label);
 void code_label(struct bpf_code *c, unsigned label);
+/* To a label that was placed before; the kernel accepts that in a loop over an iterator. */
+void code_jump_back(struct bpf_code *c, unsigned label);
 void code_call(struct bpf_code *c, int helper);
+/* A function of the kernel, by its number in the kernel's types. */
+void code_call_kernel(struct bpf_code *c, uint32_t function);
 void code_exit(struct bpf_code *c);
 
 /* A 64-bit number. */
@@ -58,6 +62,7 @@ struct bpf_program_kind {
     enum bpf_prog_type type;
     enum bpf_attach_type attach_type;
     uint32_t attach_btf_id; /* 0: none */
+    uint32_t flags;         /* BPF_F_… */
     const char *licence;
     const char *name; /* at most 15 characters, as lists of programs show it */
 };
@@ -67,6 +72,12 @@ int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind);
 
 /* A program of the type TRACING runs at its tracepoint from now on, as below. */
 int bpf_tracepoint_attach(int program);
+
+/* A program of the type TRACING that is run by reading from descriptors, for that cgroup and all
+ * below it. The descriptor of the link, or -errno. */
+int bpf_cgroup_iterator_make(int program, int cgroup);
+/* One pass of it, to be read to the end and closed. The descriptor, or -errno. */
+int bpf_iterator_begin(int link);
 
 /* The program runs from now on, until the descriptor of the link is closed, also by the death of
  * this process. target: a directory of a cgroup, or 0. The descriptor, or -errno. */
