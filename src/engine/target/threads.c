@@ -18,6 +18,9 @@ enum { PROCESSES_READ = 4, THREADS_KEPT = 4096, ROWS_AT_MOST = 256 };
 #define LOOK_SHARE      200
 #define LOOK_AGE_SHARE  10
 
+/* A thread has the name of its maker at first: by now it has its own. */
+#define NAMED_AFTER_NS NS_PER_MS
+
 /* Memory of its own, which stays where it is. */
 struct thread_row {
     struct instance instance;
@@ -32,6 +35,7 @@ struct thread {
     uint64_t base_cpu_ns, base_wait_ns; /* before it was tracked */
     uint64_t cpu_ns, wait_ns;           /* as read, base included */
     uint64_t look;                      /* in which it was read last */
+    unsigned looks;                     /* in which it has been read, two at most */
     bool is_there;                      /* it has not been found to be gone */
     bool is_final;                      /* it was read after its end */
     bool has_news;                      /* since its row was added to a frame */
@@ -131,6 +135,7 @@ static void thread_look_at(void *arg, pid_t tid)
     struct thread *th = map_get(&s->by_id, (uint32_t)tid, &at) ? &s->items[at] : NULL;
     if (th && th->pid == pid && now.run_ns == th->cpu_ns && now.wait_ns == th->wait_ns) {
         th->look = s->look;
+        th->looks = 2;
         return;
     }
     if (!thread_read_stat(r, tid, &st))
@@ -151,6 +156,7 @@ static void thread_look_at(void *arg, pid_t tid)
     th->cpu_ns = max_u64(now.run_ns, th->cpu_ns);
     th->wait_ns = max_u64(now.wait_ns, th->wait_ns);
     th->look = s->look;
+    th->looks += th->looks < 2;
     th->has_news = true;
 }
 
@@ -252,7 +258,7 @@ static void thread_add_row(struct thread *th, const struct tracked *t)
 }
 
 /* The busiest of those that are there get a row, and keep it. */
-static void threads_choose(struct threads *s, const struct tracked *t)
+static void threads_choose(struct threads *s, const struct tracked *t, bool last)
 {
     size_t rows = 0;
     for (size_t i = 0; i < s->count; i++)
@@ -262,7 +268,8 @@ static void threads_choose(struct threads *s, const struct tracked *t)
         unsigned busier = 0;
         for (size_t i = 0; i < s->count; i++) {
             struct thread *th = &s->items[i];
-            if (th->is_there && !th->row && (!most || thread_used_ns(th) > thread_used_ns(most)))
+            bool is_named = last || th->looks > 1 || thread_used_ns(th) >= NAMED_AFTER_NS;
+            if (th->is_there && !th->row && is_named && (!most || thread_used_ns(th) > thread_used_ns(most)))
                 most = th;
         }
         for (size_t i = 0; most && i < s->count; i++)
@@ -304,7 +311,7 @@ void threads_tick(struct threads *s, struct tracked *t, const struct frame *f,
         s->looked_at_ns = f->mono_ns;
         for (size_t i = 0; i < count; i++)
             threads_read_process(s, t, top[i]);
-        threads_choose(s, t);
+        threads_choose(s, t, f->last);
         threads_sweep(s, t);
         uint64_t cost_ns = t->scripted ? 0 : left_u64(clock_thread_cpu(), before_ns);
         uint64_t young_ns = max_u64(f->elapsed_ns / LOOK_AGE_SHARE, LOOK_YOUNG_NS);
