@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/ledger.h"
 
+#include <string.h>
+
 void ledger_init(struct ledger *l, uint64_t bit, bool own_only)
 {
-    *l = (struct ledger){.bit = bit, .own_only = own_only};
+    *l = (struct ledger){.bit = bit, .own_only = own_only, .is_changed = true};
     for (unsigned fold = 0; fold < FOLD_NONE; fold++)
         l->folds[fold] = metric_fold_mask(fold);
     struct row *rows[] = {&l->reaped, &l->lost,     &l->departed, &l->main_left, &l->main_base,
@@ -42,6 +44,7 @@ static void add_conserved(const struct ledger *l, struct row *sum, const struct 
 void ledger_join(struct ledger *l, const struct member *m, bool from_birth)
 {
     const struct process *p = &m->process;
+    l->is_changed = true;
     l->started += !(m->been & l->bit);
     if (is_main(l, m))
         l->main = p->entity.pid;
@@ -57,6 +60,7 @@ void ledger_join(struct ledger *l, const struct member *m, bool from_birth)
 void ledger_rebase(struct ledger *l, const struct member *m, const struct process *before)
 {
     struct row now, then;
+    l->is_changed = true;
     row_init(&now, ENTITY_PROCESS);
     row_init(&then, ENTITY_PROCESS);
     add_conserved(l, &now, &m->process);
@@ -75,6 +79,7 @@ void ledger_rebase(struct ledger *l, const struct member *m, const struct proces
 void ledger_part(struct ledger *l, const struct member *m)
 {
     uint64_t hidden = m->process.denied;
+    l->is_changed = true;
     l->unknown_left |= hidden &
                        (l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT] | l->folds[FOLD_MAX]);
     add_conserved(l, &l->lost, &m->process);
@@ -85,12 +90,14 @@ void ledger_part(struct ledger *l, const struct member *m)
 
 void ledger_foreign(struct ledger *l, const struct member *child)
 {
+    l->is_changed = true;
     add_conserved(l, &l->foreign, &child->process);
 }
 
 void ledger_leave(struct ledger *l, const struct member *m, bool lost)
 {
     const struct process *p = &m->process;
+    l->is_changed = true;
     row_add(&l->own_left, &p->own, l->folds[FOLD_CONSERVED]);
     row_add(&l->departed, &p->own, l->folds[FOLD_KEPT]);
     take_larger(&l->departed, &p->own, l->folds[FOLD_MAX]);
@@ -111,6 +118,7 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
 
 void ledger_put_reaped(struct ledger *l, const struct row *reaped)
 {
+    l->is_changed = true;
     l->reaped.present &= BIT(process_memory_peak_bytes);
     FOR_EACH_BIT(id, reaped->present)
     row_put_u64(&l->reaped, id, row_u64(reaped, id));
@@ -118,6 +126,7 @@ void ledger_put_reaped(struct ledger *l, const struct row *reaped)
 
 void ledger_raise_reaped_peak(struct ledger *l, uint64_t bytes)
 {
+    l->is_changed = true;
     row_hold_u64(&l->reaped, process_memory_peak_bytes, bytes);
 }
 
@@ -128,6 +137,7 @@ void ledger_note_loss(struct ledger *l)
 
 void ledger_put_recorded(struct ledger *l, uint64_t started)
 {
+    l->is_changed = true;
     l->recorded = started;
 }
 
@@ -430,6 +440,13 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
                  struct row parts[PARTS])
 {
     const struct ledger_sums *s = &l->sums;
+    bool is_same = !changed && !last && !l->is_changed && l->folded_kinds_old == l->kinds_are_old;
+    if (is_same) {
+        memcpy(parts, l->folded, sizeof l->folded);
+        return;
+    }
+    l->is_changed = last; /* what the end publishes may fall */
+    l->folded_kinds_old = l->kinds_are_old;
     if (changed)
         ledger_sum_up(l, members);
     find_denied(l);
@@ -454,6 +471,7 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
     uint64_t gauges = l->folds[FOLD_SUM] | l->folds[FOLD_ONCE];
     for (unsigned part = PART_MAIN; s->live && part < PARTS; part++)
         parts[part].present &= parts[PART_COMBINED].present | ~gauges;
+    memcpy(l->folded, parts, sizeof l->folded);
 }
 
 void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,

@@ -53,6 +53,10 @@ struct ledger {
     uint64_t main_fresh;    /* bits of it that were read after it had ended */
     bool kinds_are_old;     /* user and system time are of an earlier moment than CPU time */
     struct row held[PARTS]; /* the counters as published */
+    /* The last fold, which holds until something changes: most samples of a job that sleeps. */
+    struct row folded[PARTS];
+    bool folded_kinds_old; /* kinds_are_old at that time */
+    bool is_changed;       /* a call of this header has changed the books since */
     uint64_t started;
     bool has_proof;         /* page faults that are not the main process's prove a descendant */
     uint64_t recorded;      /* started by the kernel's records, which miss none; 0: not read */

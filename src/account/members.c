@@ -16,6 +16,9 @@ enum { GENERATIONS_AT_MOST = 1000 };
 
 void losses_before_look(struct member *m)
 {
+    m->inherited_before = (struct handed_on){0};
+    if (!m->process.inherited.present)
+        return;
     m->inherited_before = (struct handed_on){
         .faults = inherited_u64(&m->process.inherited, process_faults_minor_count),
         .cpu_ns = inherited_u64(&m->process.inherited, process_cpu_seconds),

@@ -75,11 +75,28 @@ static void rate_update(struct rate *rate, struct row *row, enum metric_id id, u
     *rate = (struct rate){.value = value, .at_ns = now_ns, .known = true};
 }
 
+/* All rates, in the order of the table; few entities have one. */
+#define IF_RATE(id) id,
+#define IF_SUM(id)
+#define IF_MAX(id)
+#define IF_ONCE(id)
+#define IF_CONSERVED(id)
+#define IF_KEPT(id)
+#define IF_WHOLE(id)
+#define IF_NONE(id)
+static const unsigned short rate_ids[] = {
+#define METRIC(entity, stem, kind, unit, fold, ...) IF_##fold(entity##_##stem##_##unit)
+#include "metric/metrics.def"
+    METRIC_COUNT,
+};
+
 void rates_put(struct rate rates[RATES_PER_ENTITY], struct row *row, enum entity_kind kind,
                uint64_t now_ns, double most_cores)
 {
-    unsigned slot = 0;
-    for (unsigned i = 0; i < metric_count(kind) && slot < RATES_PER_ENTITY; i++)
-        if (metric_of(row->first + i)->fold == FOLD_RATE)
-            rate_update(&rates[slot++], row, row->first + i, now_ns, most_cores);
+    enum metric_id end = row->first + metric_count(kind);
+    const unsigned short *id = rate_ids;
+    while (*id < row->first)
+        id++;
+    for (unsigned slot = 0; *id < end && slot < RATES_PER_ENTITY; slot++, id++)
+        rate_update(&rates[slot], row, *id, now_ns, most_cores);
 }

@@ -52,17 +52,21 @@ void row_init(struct row *r, enum entity_kind kind)
     r->first = metric_first(kind);
 }
 
+/* The process metrics that are held as doubles, as bits. */
+#define METRIC(entity, stem, kind, unit, ...)                                                      \
+    | ((int)entity##_##stem##_##unit < (int)PROCESS_METRICS && UNIT_##unit >= UNIT_cores           \
+           ? BIT((unsigned)entity##_##stem##_##unit % METRICS_PER_ENTITY)                          \
+           : 0)
+static const uint64_t process_doubles = 0
+#include "metric/metrics.def"
+    ;
+
 void row_add(struct row *sum, const struct row *r, uint64_t mask)
 {
-    FOR_EACH_BIT(i, mask & r->present)
-    {
-        enum metric_id id = r->first + (enum metric_id)i;
-        if (metric_is_double(metric_of(id)))
-            row_put_double(sum, id,
-                           (row_has(sum, id) ? row_value(sum, id).d : 0) + row_value(r, id).d);
-        else
-            row_put_u64(sum, id, row_u64(sum, id) + row_u64(r, id));
-    }
+    FOR_EACH_BIT(id, mask & r->present & ~process_doubles)
+    row_put_u64(sum, id, row_u64(sum, id) + r->values[id].u);
+    FOR_EACH_BIT(id, mask & r->present & process_doubles)
+    row_put_double(sum, id, (row_has(sum, id) ? row_value(sum, id).d : 0) + r->values[id].d);
 }
 
 void instance_init(struct instance *m, enum entity_kind kind)

@@ -79,7 +79,7 @@ static inline union value row_value(const struct row *r, enum metric_id id)
     return r->values[id - r->first];
 }
 
-/* sum += r, for the metrics of the mask that r knows; of whole numbers. */
+/* sum += r, for the metrics of the mask that r knows; rows of processes. */
 void row_add(struct row *sum, const struct row *r, uint64_t mask);
 
 enum { RATES_PER_ENTITY = 2 };

@@ -216,7 +216,7 @@ enum space_kind entity_space(const struct entity *e)
 #define COST_WORD_REFRESH   "refresh"
 #define COST_WORD_SLOW      "slow"
 
-static const struct metric metrics[METRIC_COUNT] = {
+const struct metric metric_table[METRIC_COUNT] = {
 #define METRIC(entity_, stem, kind_, unit_, fold_, cost_, show_, line_, source_, otel_, title_,    \
                help_)                                                                              \
     [entity_##_##stem##_##unit_] = {                                                               \
@@ -240,28 +240,28 @@ static const struct metric metrics[METRIC_COUNT] = {
 #include "metric/metrics.def"
 };
 
+const unsigned short metric_firsts[ENTITY_KINDS + 1] = {
+#define ENTITY(kind, name, ...) [ENTITY_##kind] = name##_first,
+#include "metric/metrics.def"
+    [ENTITY_KINDS] = METRIC_COUNT,
+};
+
 static const struct {
     const char *name;
     const char *plural;
-    enum metric_id first;
 } kinds[ENTITY_KINDS] = {
-#define ENTITY(kind, name_, plural_, ...) [ENTITY_##kind] = {#name_, plural_, name_##_first},
+#define ENTITY(kind, name_, plural_, ...) [ENTITY_##kind] = {#name_, plural_},
 #include "metric/metrics.def"
 };
 
 _Static_assert(SYSTEM_METRICS <= METRICS_PER_ENTITY, "a presence mask has 64 bits");
 _Static_assert(SYSTEM_METRICS >= PROCESS_METRICS, "a row has room for the largest entity");
 
-const struct metric *metric_of(enum metric_id id)
-{
-    return &metrics[id];
-}
-
 uint64_t metric_fold_mask(enum metric_fold fold)
 {
     uint64_t mask = 0;
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
-        if (metrics[id].fold == fold)
+        if (metric_table[id].fold == fold)
             mask |= BIT(id);
     return mask;
 }
@@ -270,7 +270,7 @@ uint64_t metric_cost_mask(enum metric_cost cost)
 {
     uint64_t mask = 0;
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
-        if (metrics[id].cost == cost)
+        if (metric_table[id].cost == cost)
             mask |= BIT(id);
     return mask;
 }
@@ -283,19 +283,6 @@ const char *entity_kind_name(enum entity_kind kind)
 const char *entity_kind_plural(enum entity_kind kind)
 {
     return kind == ENTITY_TARGET ? "targets" : kinds[kind].plural;
-}
-
-enum metric_id metric_first(enum entity_kind entity)
-{
-    return entity == ENTITY_TARGET ? process_first : kinds[entity].first;
-}
-
-unsigned metric_count(enum entity_kind entity)
-{
-    if (entity == ENTITY_TARGET)
-        entity = ENTITY_PROCESS;
-    unsigned end = entity + 1 < ENTITY_KINDS ? kinds[entity + 1].first : METRIC_COUNT;
-    return end - kinds[entity].first;
 }
 
 void metric_write(struct buf *b, const struct metric *m, union value v)
@@ -359,7 +346,7 @@ bool metric_matches(const char *globs, const char *prefix, const struct metric *
 static bool metric_glob_matches_any(const char *glob)
 {
     for (unsigned id = 0; id < METRIC_COUNT; id++) {
-        const struct metric *m = &metrics[id];
+        const struct metric *m = &metric_table[id];
         if (metric_glob_matches(glob, m->facts.entity, m))
             return true;
         for (unsigned part = 0; id < PROCESS_METRICS && part < PARTS; part++)
@@ -377,19 +364,19 @@ static void metric_suggest(const char *typed, struct suggestion *ret)
     if (!strpbrk(typed, "_*?["))
         for (unsigned id = 0; id < METRIC_COUNT; id++) {
             char stem[NAME_MAX_LENGTH];
-            size_t length = strcspn(metrics[id].facts.name, "_");
-            snprintf(stem, sizeof stem, "%.*s", (int)length, metrics[id].facts.name);
+            size_t length = strcspn(metric_table[id].facts.name, "_");
+            snprintf(stem, sizeof stem, "%.*s", (int)length, metric_table[id].facts.name);
             suggestion_offer(ret, stem);
-            suggestion_offer(ret, metrics[id].facts.entity);
+            suggestion_offer(ret, metric_table[id].facts.entity);
         }
     if (*ret->word && !metric_glob_matches_any(ret->word))
         snprintf(ret->word + strlen(ret->word), sizeof ret->word - strlen(ret->word), "_*");
     for (unsigned id = 0; id < METRIC_COUNT; id++)
-        suggestion_offer(ret, metrics[id].facts.name);
+        suggestion_offer(ret, metric_table[id].facts.name);
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
         for (unsigned part = 0; part < PARTS; part++) {
             char name[NAME_MAX_LENGTH];
-            snprintf(name, sizeof name, "%s_%s", part_prefix(part), metrics[id].facts.name);
+            snprintf(name, sizeof name, "%s_%s", part_prefix(part), metric_table[id].facts.name);
             suggestion_offer(ret, name);
         }
 }

@@ -100,7 +100,12 @@ struct metric {
     struct toll_metric facts; /* the same as words, and the texts, for the public API */
 };
 
-const struct metric *metric_of(enum metric_id id);
+extern const struct metric metric_table[METRIC_COUNT];
+
+static inline const struct metric *metric_of(enum metric_id id)
+{
+    return &metric_table[id];
+}
 
 /* The process metrics of a fold, as bits. */
 uint64_t metric_fold_mask(enum metric_fold fold);
@@ -117,8 +122,20 @@ uint64_t metric_cost_mask(enum metric_cost cost);
 const char *entity_kind_name(enum entity_kind kind);
 const char *entity_kind_plural(enum entity_kind kind);
 
-enum metric_id metric_first(enum entity_kind entity);
-unsigned metric_count(enum entity_kind entity);
+/* The first metric of each kind, and METRIC_COUNT after the last kind. */
+extern const unsigned short metric_firsts[ENTITY_KINDS + 1];
+
+static inline enum metric_id metric_first(enum entity_kind kind)
+{
+    return metric_firsts[kind == ENTITY_TARGET ? ENTITY_PROCESS : kind];
+}
+
+static inline unsigned metric_count(enum entity_kind kind)
+{
+    if (kind == ENTITY_TARGET)
+        kind = ENTITY_PROCESS;
+    return (unsigned)metric_firsts[kind + 1] - metric_firsts[kind];
+}
 
 static inline bool metric_is_double(const struct metric *m)
 {

@@ -444,7 +444,9 @@ void summary_process(struct summary *s, const struct process *p, bool has_ended)
 
 void summary_frame(struct summary *s, const struct frame *f)
 {
-    uint64_t old = f->is_brief ? metric_cost_mask(COST_OFTEN) : 0;
+    /* What a counter had at an earlier moment would make a rate over the wrong time. A gauge may
+     * have been read since the last sample that has all. */
+    uint64_t old = f->is_brief ? metric_cost_mask(COST_OFTEN) & ~metric_fold_mask(FOLD_SUM) : 0;
     put_target(s, &s->whole, f->target, old, f->elapsed_ns);
     for (size_t i = 0; i < f->target_count && i < s->target_count; i++)
         put_target(s, &s->targets[i], f->targets[i].parts, old, f->elapsed_ns);

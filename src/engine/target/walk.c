@@ -8,6 +8,7 @@
 #include "source/machine/load.h"
 
 #include <fcntl.h>
+#include <string.h>
 
 void tracked_note(struct tracked *t, const char *format, ...)
 {
@@ -299,6 +300,15 @@ static int walk_visit(struct tracked *t, struct member *m, int depth, bool moved
     return r;
 }
 
+/* Whether sums over the members are the same with either. */
+static bool process_adds_same(const struct process *a, const struct process *b)
+{
+    return memcmp(&a->own, &b->own, sizeof a->own) == 0 &&
+           memcmp(&a->inherited, &b->inherited, sizeof a->inherited) == 0 &&
+           a->denied == b->denied && a->has_ended == b->has_ended &&
+           a->is_hidden == b->is_hidden && a->ignores_sigchld == b->ignores_sigchld;
+}
+
 static void walk_look_at(struct tracked *t, struct member *m, bool find_children, uint64_t now_ns)
 {
     struct process *p = &m->process;
@@ -323,9 +333,15 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
         return;
     }
     t->has_run |= moved != 0;
-    t->members_changed = true;
+    /* One that sleeps is looked at once a second, and has changed hardly ever. */
+    bool is_still = moved == 0 && !has_worked && m->was_seen;
+    struct process before;
+    if (is_still)
+        before = *p;
+    t->members_changed |= !is_still;
     int r = moved < 0 ? moved : walk_visit(t, m, depth, has_worked);
     if (r < 0 && moved >= 0 && process_hide(&t->reader, source_of(m), p)) {
+        t->members_changed = true;
         if (!d->hidden_noted)
             tracked_note(t,
                          "process %d is hidden from this user (hidepid option of /proc); memory, "
@@ -362,6 +378,7 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
     m->seen_peak_bytes = max_u64(m->seen_peak_bytes, row_u64(&p->own, process_memory_rss_bytes));
     if (m->old_peak_bytes && row_u64(&p->own, process_memory_peak_bytes) <= m->old_peak_bytes)
         row_put_u64(&p->own, process_memory_peak_bytes, m->seen_peak_bytes);
+    t->members_changed |= is_still && !process_adds_same(&before, p);
     if (source_of(m)->is_behind)
         t->is_behind = true;
     else if (depth >= DEPTH_BRIEF)

@@ -247,9 +247,11 @@ struct family {
     int result;
 };
 
-/* "1235 1240 1311 ", read in parts when there are many. */
+/* "1235 1240 1311 ", read in parts when there are many. The kernel fills a page with as many whole
+ * numbers as fit: a read that leaves room for another one has reached the end. */
 static int family_meet_listed(struct family *f, int fd)
 {
+    enum { PAGE_BYTES = 4096, LONGEST_NUMBER = 12 };
     char *text = f->r->text;
     size_t carried = 0; /* digits of a number that the end of the last part cut */
     off_t at = 0;
@@ -258,14 +260,15 @@ static int family_meet_listed(struct family *f, int fd)
         if (n < 0)
             return -errno;
         at += n;
+        bool is_end = n + LONGEST_NUMBER <= PAGE_BYTES;
         struct scan s = scan_text(text, carried + (size_t)n);
         const char *rest = s.at;
         for (uint64_t child; scan_u64(&s, &child); rest = s.at) {
-            if (scan_done(&s) && n > 0)
+            if (scan_done(&s) && !is_end)
                 break;
             f->meet(f->arg, (pid_t)child);
         }
-        if (n == 0)
+        if (is_end)
             return 0;
         carried = (size_t)(s.end - rest);
         if (carried >= PROCESS_TEXT_BYTES / 2)

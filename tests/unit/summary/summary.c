@@ -114,6 +114,31 @@ static void test_summary_gaps(void **state)
     drop(s);
 }
 
+/* A brief sample has a gauge as it was read last, maybe since the last sample that has all. Its
+ * counters wait for the next of these. */
+static void test_summary_brief_samples(void **state)
+{
+    struct run run = {0};
+    struct summary *s = summary_fresh(&run);
+    struct entity entity = {0};
+    struct row combined;
+    row_init(&combined, ENTITY_PROCESS);
+    struct frame f = {.target[PART_COMBINED] = {&entity, &combined}};
+    for (unsigned i = 1; i <= 4; i++) {
+        f.elapsed_ns = i * NS_PER_SECOND;
+        f.is_brief = i % 2;
+        row_put_u64(&combined, process_threads_count, i == 3 ? 100 : 1);
+        row_put_u64(&combined, process_faults_minor_count, i * 10);
+        summary_frame(s, &f);
+    }
+    const struct series *series = s->whole.series[PART_COMBINED];
+    assert_true(series[process_threads_count].max == 100);
+    assert_int_equal(series[process_threads_count].count, 4);
+    assert_int_equal(series[process_faults_minor_count].last.u, 40);
+    assert_int_equal(series[process_faults_minor_count].count, 2);
+    drop(s);
+}
+
 static void test_summary_notes(void **state)
 {
     struct run run = {0};
@@ -810,6 +835,7 @@ int main(void)
         cmocka_unit_test(test_summary_frames),
         cmocka_unit_test(test_summary_parts_at_peak),
         cmocka_unit_test(test_summary_gaps),
+        cmocka_unit_test(test_summary_brief_samples),
         cmocka_unit_test(test_summary_notes),
         cmocka_unit_test(test_summary_unknown_until_judged),
         cmocka_unit_test(test_run_facts_secrets),
