@@ -183,6 +183,12 @@ enum toll_own_cgroup {
 
 struct toll_frame; /* one sample, see below */
 
+/* The metrics that the word "basic" selects wherever metrics are selected: what most people plot. */
+#define TOLL_METRICS_BASIC                                                                         \
+    "[!c]*_cpu_seconds,cpu_cores,memory_rss_bytes,memory_pss_bytes,memory_used_bytes,"             \
+    "storage_read_bytes,storage_written_bytes,disk_read_bytes,disk_written_bytes,"                 \
+    "network_received_bytes,network_sent_bytes,gpu_utilization_ratio,gpu_memory_bytes"
+
 /* Zero is the default of every field. Pointers are borrowed until toll_tracker_new returns. */
 struct toll_options {
     size_t size;
@@ -190,7 +196,7 @@ struct toll_options {
     uint64_t timeout_ns;   /* send SIGTERM to a command that runs longer; 0 = never */
     uint64_t grace_ns;     /* time from SIGTERM to SIGKILL; 0 = 10 s */
     double budget_percent; /* share of one core for slow reads; 0 = 1 */
-    const char *metrics;   /* comma-separated globs for names of metrics; NULL = all */
+    const char *metrics;   /* comma-separated globs for names of metrics, or "basic"; NULL = all */
     const char *name;      /* of the run; NULL = the command's */
     const char *const *labels; /* "key=value", NULL-terminated */
 

@@ -127,12 +127,28 @@ int outputs_main(int argc, char **argv)
 
 /* toll metrics: the table of metrics for people, for programs and for the documentation. */
 
+/* Whether -m basic selects it. */
+static bool metric_is_basic(const char *name, const char *whole)
+{
+    for (const char *at = TOLL_METRICS_BASIC; *at; at += *at == ',') {
+        char glob[64];
+        size_t length = strcspn(at, ",");
+        snprintf(glob, sizeof glob, "%.*s", (int)length, at);
+        if (fnmatch(glob, name, 0) == 0 || fnmatch(glob, whole, 0) == 0)
+            return true;
+        at += length;
+    }
+    return false;
+}
+
 /* Whether a word is for the metric: a part of its name, its entity, or a pattern with * for one of
  * them or for both, system_memory*. */
 static bool metric_is_meant(const struct toll_metric *m, const char *word)
 {
     char whole[128];
     snprintf(whole, sizeof whole, "%s_%s", m->entity, m->name);
+    if (strcmp(word, "basic") == 0)
+        return metric_is_basic(m->name, whole);
     if (!strpbrk(word, "*?["))
         return strstr(m->name, word) || strcmp(m->entity, word) == 0 || strcmp(whole, word) == 0;
     return fnmatch(word, m->name, 0) == 0 || fnmatch(word, m->entity, 0) == 0 ||

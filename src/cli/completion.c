@@ -86,6 +86,7 @@ static void completion_offer_metrics(struct completion *c)
     const struct toll_metric *m;
     c->before = comma ? (size_t)(comma + 1 - c->last) : c->before;
     completion_ask_shell(c, "list", 0);
+    completion_offer(c, "basic", "what most people plot");
     for (size_t i = 0; (m = toll_metric_at(i)); i++) {
         size_t first = 0;
         while (strcmp(toll_metric_at(first)->name, m->name) != 0)

@@ -192,8 +192,9 @@ static const char about_doctor[] =
     "CHECK selects checks by name. Those marked with * are needed by every job.\n";
 
 static const char about_metrics[] =
-    "WORD selects metrics: those whose name contains it (memory), those of an entity (disk), or a "
-    "pattern ('system_cpu*'). Several words select all metrics that match any of them.\n";
+    "WORD selects metrics: those whose name contains it (memory), those of an entity (disk), those "
+    "of a pattern ('system_cpu*'), or basic for what most people plot. Several words select all "
+    "metrics that match any of them.\n";
 
 static const char about_outputs[] = "TYPE selects one output type.\n";
 

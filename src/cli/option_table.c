@@ -335,7 +335,8 @@ const struct option options[] = {
      NULL, "only this run of the record, by the number or id that 'toll list' shows"},
     {"metrics", 'm', LIST("GLOB", metrics), "names of metrics; 'toll metrics' lists them", NULL,
      false, ANY | FOR_EXPORT, GROUP_MEASURE, NULL,
-     "only these metrics: comma-separated names, * matches any characters; see 'toll metrics'"},
+     "only these metrics: comma-separated names, * matches any characters, basic for those most "
+     "people plot; see 'toll metrics'"},
     {"system", 0, SWITCH(tracker.system), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
      NULL, "also measure the whole machine"},
     {"network", 0, SWITCH(tracker.network), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,

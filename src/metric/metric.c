@@ -321,6 +321,8 @@ static bool metric_next_glob(const char **globs, char ret[NAME_MAX_LENGTH])
 
 static bool metric_glob_matches(const char *glob, const char *prefix, const struct metric *m)
 {
+    if (strcmp(glob, "basic") == 0)
+        return metric_matches(TOLL_METRICS_BASIC, prefix, m);
     char name[NAME_MAX_LENGTH];
     size_t lead = strlen(prefix);
     size_t tail = strlen(m->facts.name);

@@ -324,6 +324,18 @@ static void test_selection_everything(void **state)
     assert_memory_equal(&star, &s, sizeof s);
 }
 
+static void test_selection_basic_is_ten_of_the_job(void **state)
+{
+    struct selection s = selection_test_parse("basic");
+    for (unsigned part = 0; part < PARTS; part++)
+        assert_int_equal(__builtin_popcountll(s.parts[part]), 10);
+    assert_int_equal(s.of[ENTITY_PROCESS], s.parts[PART_COMBINED]);
+    assert_true(s.parts[PART_MAIN] & BIT(process_cpu_seconds));
+    assert_int_equal(s.of[ENTITY_CORE], 0); /* a machine may have hundreds */
+    struct selection more = selection_test_parse("basic,threads");
+    assert_int_equal(more.parts[PART_COMBINED], s.parts[PART_COMBINED] | BIT(process_threads_count));
+}
+
 static void test_selection_name_without_prefix_is_of_everybody(void **state)
 {
     struct selection s = selection_test_parse("memory_rss_bytes");
@@ -646,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_column_names_and_back),
         cmocka_unit_test(test_column_what_is_no_column),
         cmocka_unit_test(test_selection_everything),
+        cmocka_unit_test(test_selection_basic_is_ten_of_the_job),
         cmocka_unit_test(test_selection_name_without_prefix_is_of_everybody),
         cmocka_unit_test(test_selection_prefix_selects_one_part),
         cmocka_unit_test(test_selection_self_alone_wants_nothing),
