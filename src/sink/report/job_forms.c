@@ -521,11 +521,16 @@ static void forms_html_chart(struct buf *b, const struct report_job *j, const ch
         top = !isnan(values[k]) && (double)values[k] > top ? (double)values[k] : top;
     if (!j->columns || top <= 0)
         return;
-    struct buf most = {0};
+    struct buf number = {0}, most = {0};
     if (m)
-        human_number(&most, m, top);
+        human_number(&number, m, top);
     else
-        human_percent(&most, top);
+        human_percent(&number, top);
+    buf_putc(&number, '\0');
+    if (!buf_failed(&number)) /* a small share begins with "<" */
+        html_put(&most, number.data);
+    buf_putc(&most, '\0');
+    buf_done(&number);
     buf_printf(b,
                "<figure><figcaption>%s, up to %s</figcaption><svg class=\"runs\" viewBox=\"0 0 "
                "480 90\" role=\"img\" aria-label=\"%s over time, up to %s\">",

@@ -70,7 +70,10 @@ static void markdown_run(struct sink *s, const struct report *r)
         buf_puts(b, "| ");
         report_put_used(b, &used[i]);
         buf_printf(b, " | %s", used[i].is_least ? "≥ " : "");
-        human_percent(b, used[i].used / used[i].allowed);
+        buf_clear(&text);
+        human_percent(&text, used[i].used / used[i].allowed);
+        if (!buf_failed(&text)) /* a small share begins with "<" */
+            markdown_put(b, text.data, text.length);
         buf_puts(b, " | of ");
         human_number(b, used[i].unit, used[i].allowed);
         buf_puts(b, " allowed (");

@@ -118,7 +118,11 @@ static void html_used(const struct report *r, struct buf *b)
         buf_puts(b, " of ");
         human_number(b, u->unit, u->allowed);
         buf_puts(b, "</td><td class=\"n\">");
-        human_percent(b, share);
+        buf_clear(&name);
+        human_percent(&name, share);
+        buf_putc(&name, '\0');
+        if (!buf_failed(&name)) /* a small share begins with "<" */
+            html_put(b, name.data);
         buf_puts(b, "</td></tr>\n");
     }
     buf_puts(b, "</table></section>\n");
