@@ -75,6 +75,17 @@ def _compiled(shell: Any, source: str) -> Tuple[Any, Any]:
     return shell.compile(tree, name, "exec") if tree.body else None, last
 
 
+def _is_silenced(shell: Any, source: str) -> bool:
+    """Whether its last character is a semicolon, as IPython asks for no result."""
+    import io
+    import tokenize
+
+    text = shell.transform_cell(source)
+    kinds = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER)
+    tokens = [one for one in tokenize.generate_tokens(io.StringIO(text).readline) if one.type not in kinds]
+    return bool(tokens) and tokens[-1].string == ";"
+
+
 def _new_track(options: Dict[str, Any]) -> "Track":
     from ._track import track
 
@@ -147,8 +158,7 @@ def toll(line: str, cell: Optional[str] = None, local_ns: Optional[Dict[str, Any
         _marks.listeners.remove(t._mark)
         if not options.get("quiet") and t.is_ours:
             _show(t)
-    is_silenced = re.search(r";\s*(?:#.*)?\Z", source) is not None
-    return None if is_silenced else result
+    return None if _is_silenced(shell, source) else result
 
 
 # What the decorators of IPython set: {x} in a statement is left as it is, and names of an embedding

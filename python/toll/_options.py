@@ -6,12 +6,15 @@ from __future__ import annotations
 import os
 from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
+from . import _toll
+
 Path = Union[str, "os.PathLike[str]"]
 Output = Union[Path, Tuple[Optional[str], Path], Tuple[Optional[str], Path, Optional[str]]]
 Interval = Union[int, float, str, None]
 Globs = Union[str, Iterable[str], None]
 Texts = Union[str, Iterable[str], None]
 Gpus = Union[str, int, Iterable[Union[str, int]], None]
+Report = Tuple[str, Optional[str]]  # format and layout
 
 MEMORY = ("auto", "rss", "pss")
 PROCESSES = ("top", "none", "all")
@@ -63,10 +66,23 @@ def nanoseconds(interval: Interval) -> int:
     return round(interval * 1e9)
 
 
+def checked_text(what: str, text: object) -> str:
+    """As libtoll takes it."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what}: invalid value {text!r} (expected text)")
+    try:
+        is_text = b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        is_text = False
+    if not is_text:
+        raise ValueError(f"{what}: invalid text (expected UTF-8 without null characters)")  # may be secret
+    return text
+
+
 def globs(metrics: Globs) -> Optional[str]:
-    if metrics is None or isinstance(metrics, str):
-        return metrics
-    return ",".join(metrics)
+    if metrics is None:
+        return None
+    return ",".join(checked_text("metrics", one) for one in _each(metrics))
 
 
 def _each(value: object) -> List[object]:
@@ -98,7 +114,7 @@ def label_list(labels: Optional[Mapping[str, object]]) -> List[str]:
     for key in pairs:
         if not isinstance(key, str) or not key or "=" in key:
             raise ValueError(f"labels: invalid key {key!r} (expected text without '=')")
-    return [f"{key}={value}" for key, value in pairs.items()]
+    return [checked_text("labels", f"{key}={value}") for key, value in pairs.items()]
 
 
 class Destination(NamedTuple):
@@ -122,15 +138,43 @@ def output_list(outputs: Union[Path, Iterable[Output]]) -> List[Destination]:
         raise ValueError(
             f"outputs: invalid value {outputs!r} (expected a list, outputs=[{outputs!r}])"
         )
+    if isinstance(outputs, bytes) or not isinstance(outputs, Iterable):
+        raise TypeError(f"outputs: invalid value {outputs!r} (expected a path, or a list)")
     found: List[Destination] = []
     for output in outputs:
         words: Tuple[Any, ...] = output if isinstance(output, tuple) else (None, output)
-        if len(words) not in (2, 3):
+        is_path = len(words) in (2, 3) and isinstance(words[1], (str, os.PathLike))
+        if not is_path or any(not isinstance(word, (str, type(None))) for word in (words[0], *words[2:])):
             raise ValueError(
                 f"outputs: invalid value {output!r} (expected a path, (format, path) or "
                 "(format, path, layout))"
             )
-        found.append(Destination(words[0], os.fspath(words[1]), words[2] if words[2:] else None))
+        texts = [word if word is None else checked_text("outputs", os.fspath(word)) for word in words]
+        found.append(Destination(texts[0], str(texts[1]), texts[2] if texts[2:] else None))
+    return found
+
+
+def report_list(reports: object) -> List[Report]:
+    """Whether libtoll can write them is known before anything is measured: afterwards one mistake would
+    take the whole summary with it."""
+    if isinstance(reports, (str, bytes)) or not isinstance(reports, Iterable):
+        raise TypeError(f"reports: invalid value {reports!r} (expected a list of (format, layout))")
+    found: List[Report] = []
+    for one in reports:
+        is_pair = isinstance(one, tuple) and len(one) in (1, 2)
+        if not is_pair or any(not isinstance(word, (str, type(None))) for word in one) or one[0] is None:
+            raise ValueError(f"reports: invalid value {one!r} (expected (format, layout))")
+        found.append((one[0], one[1] if one[1:] else None))
+    if found:
+        probe = _toll.tracker(*option_tuple())
+        probe.add_target(PROCESS, None, 0, None)
+        probe.start()
+        try:
+            for report in found:
+                probe.report(*report)
+        finally:
+            probe.finish()
+            probe.close()
     return found
 
 
@@ -151,9 +195,11 @@ def option_tuple(
     show_secrets: bool = False,
     gpus: Gpus = None,
 ) -> OptionsTuple:
-    if name is not None and not isinstance(name, str):
-        raise TypeError(f"name: invalid value {name!r} (expected text)")
-    if history < 0:
+    if name is not None:
+        checked_text("name", name)
+    if isinstance(history, bool) or not isinstance(history, int):
+        raise TypeError(f"history: invalid value {history!r} (expected a number of frames)")
+    if not 0 <= history < 2**31:
         raise ValueError(f"history: invalid value {history} (expected a number of frames, 0 for none)")
     return (
         nanoseconds(interval),

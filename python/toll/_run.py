@@ -105,6 +105,16 @@ class _Place:
     def path(self, name: str) -> str:
         return os.path.join(self._directory, name)
 
+    def give_to(self, user: Union[str, int]) -> None:
+        """toll runs as the user that Popen was asked for."""
+        import shutil
+
+        for path in (self._directory, *map(self.path, self.FILES)):
+            try:
+                shutil.chown(path, user)
+            except (LookupError, OSError, OverflowError, TypeError):
+                return  # Popen raises the same
+
     @property
     def outputs(self) -> List[Destination]:
         return output_list([(kind, self.path(name)) for kind, name in zip(("json", "text"), self.FILES)])
@@ -256,6 +266,8 @@ def run(
     _check_command(words[0], cwd, env)
     with tempfile.TemporaryDirectory(prefix="toll-run-") as directory:
         place = _Place(directory)
+        if popen.get("user") is not None:
+            place.give_to(popen["user"])
         command = [find_command(), *run_words(options, [*place.outputs, *output_list(outputs)])]
         if no_args:
             command.append("--no-args")
@@ -312,7 +324,7 @@ def _finish(done: Completed, timeout: Optional[float], check: bool) -> Completed
     end = done.summary.to_dict()["end"] if done.summary is not None else {}
     error: Optional[subprocess.SubprocessError] = None
     if timeout is not None and end.get("timed_out"):
-        error = subprocess.TimeoutExpired(done.args, timeout, done.stdout, done.stderr)
+        error = subprocess.TimeoutExpired(done.args, timeout, done.stdout or None, done.stderr or None)
     elif check and done.returncode:
         error = subprocess.CalledProcessError(
             done.returncode, done.args, done.stdout, done.stderr

@@ -12,13 +12,14 @@ from ._options import (
     Interval,
     Output,
     Path,
+    Report,
     Target,
     Texts,
     option_tuple,
     output_list,
     target_list,
 )
-from ._tracker import Report, Track
+from ._tracker import Track
 
 Numbers = Union[int, Iterable[int], None]
 

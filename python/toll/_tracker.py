@@ -25,7 +25,7 @@ from typing import (
 from . import _toll
 from ._frames import FrameStore, frames_to_pandas
 from ._marks import Phase, send_event, send_gauge
-from ._options import Destination, OptionsTuple, Target
+from ._options import Destination, OptionsTuple, Report, Target, report_list
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from ._figures import Figure
     from ._plot import Frames
     from ._summary import Summary
-
-Report = Tuple[str, Optional[str]]  # format and layout
 
 # Tracks that were stopped and whose summary was not read yet. Each holds the native tracker, a
 # quarter of a megabyte: of more than these the oldest writes its summary and lets go of it.
@@ -83,7 +81,7 @@ class Track:
         self._summary: Optional[Summary] = None
         self._stopped = False
         self._texts: Optional[Dict[Report, str]] = None  # made when one is asked for after stop()
-        self._wanted: List[Report] = [("json", None), ("text", None), *reports]
+        self._wanted: List[Report] = [("json", None), ("text", None), *report_list(reports)]
         self._started = False
         self._failed = 0  # negative errno of an output, until it was reported
         self._reported_kept = False

@@ -14,7 +14,8 @@ user_properties: they arrive from the workers of pytest-xdist, and they are in t
 
 from __future__ import annotations
 
-from typing import Any, Dict, Generator, List, NamedTuple, Optional, Tuple, Union
+import contextlib
+from typing import Any, Dict, Generator, List, NamedTuple, Optional, TextIO, Tuple, Union
 
 import pytest
 
@@ -160,12 +161,13 @@ class Measuring:
 
     @pytest.hookimpl(tryfirst=True)  # type: ignore[misc]
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        self.used = None
+        self.used, self.limits, mistake = None, {}, None
         try:
             self.limits = limits_of(item)
         except ValueError as error:
-            self.limits = {}
-            pytest.fail(f"toll: marker of {item.nodeid}: {error}", pytrace=False)
+            mistake = f"toll: marker of {item.nodeid}: {error}"
+        if mistake:
+            pytest.fail(mistake, pytrace=False)
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)  # type: ignore[misc]
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
@@ -211,9 +213,16 @@ class Table:
     def __init__(self, config: pytest.Config) -> None:
         self.sorted_by = _SORTED_BY[config.getoption("toll_sort")]
         self.most = config.getoption("toll_top")
-        self.json_path = config.getoption("toll_json")
         self.tests: List[Measured] = []
         self.ran = 0
+        self.json: Optional[TextIO] = None
+        self.json_failure = ""
+        path = config.getoption("toll_json")
+        if path:
+            try:
+                self.json = open(path, "w", encoding="utf-8")
+            except OSError as error:
+                raise pytest.UsageError(f"--toll-json: {path}: {error.strerror}") from None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call":
@@ -224,24 +233,37 @@ class Table:
             node = getattr(report, "node", None)  # of xdist
             worker = str(node.gateway.id) if node is not None else ""
             self.tests.append(Measured(report.nodeid, worker, used))
+            self.write_line(self.tests[-1])
 
-    def pytest_sessionfinish(self) -> None:
-        if not self.json_path:
+    def write_line(self, test: Measured) -> None:
+        """At once: what ends pytest does not take the figures of the tests before with it."""
+        if self.json is None:
             return
         import json
 
-        with open(self.json_path, "w", encoding="utf-8") as out:
-            for test in self.tests:
-                line: Dict[str, object] = {"test": test.test}
-                if test.worker:
-                    line["worker"] = test.worker
-                for figure in FIGURES:  # null is unknown
-                    value, quality = test.used.get(figure, Used(None, "unknown"))
-                    line[figure] = value
-                    line[f"{figure}_quality"] = quality
-                out.write(json.dumps(line) + "\n")
+        line: Dict[str, object] = {"test": test.test}
+        if test.worker:
+            line["worker"] = test.worker
+        for figure in FIGURES:  # null is unknown
+            value, quality = test.used.get(figure, Used(None, "unknown"))
+            line[figure] = value
+            line[f"{figure}_quality"] = quality
+        try:
+            self.json.write(json.dumps(line) + "\n")
+            self.json.flush()
+        except OSError as error:  # a full disk, for example
+            self.json_failure = f"toll: {self.json.name}: {error.strerror}: figures of tests are missing"
+            with contextlib.suppress(OSError):
+                self.json.close()
+            self.json = None
+
+    def pytest_sessionfinish(self) -> None:
+        if self.json is not None:
+            self.json.close()
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.json_failure:
+            terminalreporter.write_line(self.json_failure, red=True)
         if not self.ran:
             return
 
@@ -269,11 +291,21 @@ class Table:
             terminalreporter.write_line(f"{self.ran - len(self.tests)} tests without figures")
 
 
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+_count.__name__ = "number of tests"  # in the message for an invalid one
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("toll", "what tests use (toll)")
     group.addoption("--toll", action="store_true", help="measure every test and print the most expensive")
     group.addoption(
-        "--toll-top", type=int, default=10, metavar="N", help="tests in the table; 0: all (default: 10)"
+        "--toll-top", type=_count, default=10, metavar="N", help="tests in the table; 0: all (default: 10)"
     )
     group.addoption(
         "--toll-sort", choices=sorted(_SORTED_BY), default="cpu", help="order of the table (default: cpu)"

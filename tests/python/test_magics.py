@@ -72,7 +72,10 @@ def test_a_statement(shell):
     assert shell.user_ns["y"] == 9 and shell.user_ns["mine"] is shell.user_ns["_toll"]
     assert shell.run_cell("%toll -q z = 3").success and shell.user_ns["z"] == 3
     assert shell.run_cell("%toll -q -- -z").result == -3
-    assert shell.run_cell("%%toll -q\nz;").result is None
+    for silenced in ("z;", "z;  # done", "z;\n\n"):
+        assert shell.run_cell("%%toll -q\n" + silenced).result is None
+    assert shell.run_cell("%%toll -q\n'a; # b'").result == "a; # b"
+    assert shell.run_cell("%%toll -q\nlines = !echo shell\n%time w = 1\nlines, w").result == (["shell"], 1)
     assert len(shown(shell)) == 1
     shell.run_cell("def inner(n):\n    return get_ipython().run_line_magic('toll', '-q n + 1')")
     assert shell.run_cell("inner(4)").result == 5

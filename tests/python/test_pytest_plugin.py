@@ -63,7 +63,7 @@ def run(tmp_path):
         return subprocess.run(
             [sys.executable, "-B", "-m", "pytest", "-p", "toll.pytest_plugin", *options],
             cwd=tmp_path, env={**kept, "PYTHONPATH": str(PACKAGE)}, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=120, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
         ).stdout
 
     return call
@@ -111,3 +111,32 @@ def test_limits_without_the_option(run):
 
 def test_markers_are_listed(run):
     assert "@pytest.mark.toll(" in run("--markers")
+
+
+def test_mistakes_are_found_before_the_tests_run(run):
+    printed = run("--toll-json", "no/such/place.jsonl")
+    assert printed == "ERROR: --toll-json: no/such/place.jsonl: No such file or directory\n\n"
+    for count in ("-1", "many"):
+        printed = run("--toll", f"--toll-top={count}")
+        assert f"argument --toll-top: invalid number of tests value: '{count}'" in printed
+    printed = run("-k", "misspelt")
+    assert "During handling" not in printed and "ValueError" not in printed
+
+
+def test_a_full_disk(run):
+    """The outcomes are those of the tests."""
+    printed = run("--toll-json", "/dev/full")
+    assert outcomes(printed) == EXPECTED, printed
+    assert "toll: /dev/full: No space left on device: figures of tests are missing" in printed
+    assert "by CPU time" in printed and "INTERNALERROR" not in printed and "Traceback" not in printed
+
+
+def test_figures_outlive_pytest(run, tmp_path):
+    """Each line is written at once."""
+    path = tmp_path / "test_it.py"
+    path.write_text(path.read_text(encoding="utf-8") + "\ndef test_zz_crash():\n    os.kill(os.getpid(), 9)\n",
+                    encoding="utf-8")
+    run("--toll-json", "out.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [line["test"].split("::")[1] for line in lines] == [
+        "test_children", "test_nothing", "test_over", "test_within", "test_memory"]

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 
+import hostlib
 import pytest
 import toll
 from toll._options import option_tuple, output_list
@@ -114,6 +115,28 @@ def test_timeout():
     assert over.value.timeout == 0.3
     assert over.value.summary.end.timed_out is True
     assert over.value.summary.to_dict()["still_running_count"] == 0
+
+
+def test_a_timeout_without_output():
+    for options in ({}, {"capture_output": True}):
+        with pytest.raises(subprocess.TimeoutExpired) as over:
+            toll.run(["sleep", "60"], timeout=0.05, **options)
+        assert (over.value.output, over.value.stderr) == (None, None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("user", ["nobody", 65534])
+def test_another_user(user, monkeypatch):
+    """toll runs as that user, too, and its summary arrives."""
+    monkeypatch.setenv("TOLL", hostlib.shared_copy(os.environ["TOLL"]))
+    done = toll.run(["id", "-u"], user=user, cwd="/", capture_output=True)
+    assert done.stdout == subprocess.run(["id", "-u"], user=user, cwd="/", capture_output=True).stdout
+    assert done.summary.processes_started == 1
+    for wrong in ("no such user", -5):
+        with pytest.raises(Exception) as theirs:
+            subprocess.run(["true"], user=wrong)
+        with pytest.raises(theirs.type):
+            toll.run(["true"], user=wrong)
 
 
 def test_timeout_of_one_that_does_not_listen():
