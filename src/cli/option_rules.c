@@ -67,6 +67,12 @@ static bool rules_have_result(const struct settings *s)
     return s->mode != FOR_RUN || rules_summary(s) || s->outputs;
 }
 
+/* Of a baseline with runs of several names those with the name of this run count. */
+static bool rules_name_matters(const struct settings *s)
+{
+    return rules_have_result(s) || s->baseline;
+}
+
 static bool rules_have_any_output(const struct settings *s)
 {
     return s->mode != FOR_RUN || s->outputs;
@@ -183,7 +189,7 @@ static const struct {
     {"processes", rules_process_rows_matter,
      "no effect without an output that has rows of single processes (add -o FILE.jsonl or -o "
      "FILE.sqlite)"},
-    {"name", rules_have_result, NO_RESULT},
+    {"name", rules_name_matters, NO_RESULT},
     {"label", rules_have_result, NO_RESULT},
     {"metrics", rules_have_result, NO_RESULT},
     {"no-args", rules_have_result, NO_RESULT},

@@ -87,8 +87,15 @@ int toll_gate_new(struct toll_gate **ret, const struct toll_compare *asked, stru
         g->has_baseline = r == 0;
         /* Of a record or a run that is not there the path is wrong; of a name this may be the first
          * run. */
-        if (r == -ENOENT && g->baseline.is_none_yet)
+        if (r == -ENOENT && g->baseline.is_none_yet) {
+            struct buf b = {0};
+            buf_printf(&b, "no run is named '%s' here: changes from it cannot be judged", baseline);
+            buf_putc(&b, '\0');
+            if (own.note && !buf_failed(&b))
+                own.note(own.note_arg, b.data);
+            buf_done(&b);
             r = 0;
+        }
     }
     if (r < 0)
         toll_gate_free(g);

@@ -444,7 +444,7 @@ static int add_record(struct study_runs *runs, const char *path, const struct st
     struct record_reader *reader = NULL;
     struct record_item item;
     struct run_watch watch = {0};
-    bool is_wanted = false;
+    bool is_wanted = false, is_open = false;
     int r = record_reader_open(&reader, path, e);
     runs->records += r == 0;
     while (r == 0 && (r = record_reader_next(reader, &item, e)) > 0) {
@@ -453,10 +453,12 @@ static int add_record(struct study_runs *runs, const char *path, const struct st
             free(watch.gpus);
             watch = (struct run_watch){0};
             runs->seen++;
+            is_open = true;
             size_t copy = runs_find(runs, item.run->id);
             is_wanted = filter_matches(filter, &item) &&
                         (copy == runs->count || runs->items[copy].cut_short);
         }
+        is_open &= item.kind != RECORD_SUMMARY;
         if (!is_wanted)
             continue;
         if (item.kind == RECORD_FRAME)
@@ -476,6 +478,7 @@ static int add_record(struct study_runs *runs, const char *path, const struct st
         else
             runs->count++;
     }
+    runs->seen -= r < 0 && is_open; /* it could not be read */
     free(watch.gpus);
     record_reader_free(reader);
     return r;

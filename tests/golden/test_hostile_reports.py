@@ -58,6 +58,18 @@ def test_damage_in_the_middle(damage, tmp_path):
     assert report(tmp_path, b"".join(lines)) is None
 
 
+@pytest.mark.parametrize("words", [["report", "."], ["recommend", "."], ["compare", ".", "."]])
+def test_damage_in_a_directory(words, tmp_path):
+    """The file and the line, and not that nothing matches what was not asked for."""
+    lines = small(tmp_path).splitlines(keepends=True)
+    place = tmp_path / "records"
+    place.mkdir()
+    (place / "in.jsonl").write_bytes(b"".join([*lines[:3], b"{]\n", *lines[3:]]))
+    done = toll(*words, cwd=place)
+    assert done.returncode == 125 and done.stdout == b""
+    assert b"in.jsonl': line 4: " in done.stderr and b"match" not in done.stderr, done.stderr
+
+
 def test_cut_anywhere(tmp_path):
     """A page of the whole lines before the cut."""
     text = small(tmp_path)

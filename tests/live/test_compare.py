@@ -49,3 +49,23 @@ def test_gate_of_a_run(runs, limit, code, status):
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (status, "out\n"), done.stderr
     assert ("from the baseline of" in done.stderr) == ("+3%" in limit)
+
+
+def test_a_baseline_by_name(runs):
+    """With a name a run is judged by those of that name; a name that no run has is not a silent pass."""
+    (runs / "both").mkdir()
+    for name, size in (("small", 20), ("large", 90)):
+        subprocess.run([TOLL, "run", "-q", "--name", name, "-o", runs / f"both/{name}.jsonl", "--",
+                        sys.executable, "-S", "-c", JOB, str(size)], check=True, timeout=60)
+
+    def gate(*words):
+        done = subprocess.run([TOLL, "run", "-q", "--fail-if", "memory_peak > +10%", *words, "--",
+                               sys.executable, "-S", "-c", JOB, "90"], cwd=runs / "both", check=False,
+                              capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stderr
+
+    assert gate("--baseline", ".", "--name", "large") == (0, "")
+    status, err = gate("--baseline", ".", "--name", "small")
+    assert status == 1 and "from the baseline of" in err
+    assert gate("--baseline", "smal") == (0, (
+        "toll: --baseline: no run is named 'smal' here: changes from it cannot be judged\n"))
