@@ -88,6 +88,18 @@ def test_a_whole_page(run, tmp_path):
     assert (tmp_path / "r.md").read_text().startswith("### ")
 
 
+def test_a_machine_without_a_job(tmp_path):
+    """The answer is what the machine did; nothing is judged, and so nothing stands out or does not."""
+    record = record_of("machine-server", tmp_path, *recorded.RUNS["machine-server"])
+    assert toll("export", record, "-o", tmp_path / "r.html").returncode == 0
+    words = " ".join(page_of(tmp_path / "r.html").text)
+    text = toll("report", record).stdout.decode()
+    for shown in (words, text):
+        assert "Cores busy" in shown and "Memory in use" in shown and "Load" in shown
+        assert "Findings" not in shown and "stands out" not in shown
+    assert re.search(r"Memory in use *6\.68 GiB", text), text
+
+
 def test_with_the_record_and_from_it(tmp_path):
     """The page of a run, and of its record."""
     done = toll("replay", "-q", "-o", tmp_path / "live.html", "-o", tmp_path / "run.jsonl",

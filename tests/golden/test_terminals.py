@@ -148,3 +148,45 @@ def test_more_width_is_used():
 def test_nothing_else_is_expected():
     order = {f"{n}.{w}.{l}.{c}" for n in RECORDS for w in WIDTHS for l in LOCALES for c in COLORS}
     assert packed.read(EXPECTED).keys() == order
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_reports_fit(places, width):
+    """Reports have the width of the terminal, in which no line is broken: the text is that which a
+    pipe gets for as many columns."""
+    environment = {"LC_ALL": "C.UTF-8", "HOME": "/nonexistent", "NO_COLOR": "1", "PAGER": "cat"}
+    script = f"cd {shlex.quote(str(places))}\n" + "".join(
+        f"echo '== {name} =='; {shlex.quote(str(recorded.TOLL))} report {name}.jsonl\n" for name in RECORDS)
+    pane = Pane(places, width, script, environment)
+    try:
+        parts = re.split(r"^== (.*) ==\n", pane.text(), flags=re.MULTILINE)
+    finally:
+        pane.close()
+    shown = dict(zip(parts[1::2], parts[2::2]))
+    shown.pop("end")
+    assert shown.keys() == RECORDS.keys()
+    for name, text in shown.items():
+        piped = subprocess.run([recorded.TOLL, "report", f"{name}.jsonl"], cwd=places, check=True,
+                               stdout=subprocess.PIPE, env={**os.environ, **environment,
+                                                            "COLUMNS": str(width)}).stdout.decode()
+        assert [line.rstrip() for line in text.rstrip("\n").splitlines()] == [
+            line.rstrip() for line in piped.rstrip("\n").splitlines()]
+        assert all(len(line) <= width for line in piped.splitlines())
+
+
+@hostlib.needs("less")
+def test_a_long_report_is_paged(places):
+    """It begins at its top; after q the terminal is as before and toll has ended well."""
+    environment = {"LC_ALL": "C.UTF-8", "HOME": "/nonexistent", "TERM": "screen"}
+    script = f"cd {shlex.quote(str(places))}\n{shlex.quote(str(recorded.TOLL))} report --all; echo status $?"
+    pane = Pane(places, 80, script, environment)
+    try:
+        end = time.monotonic() + GUARD
+        while not re.search(r"^:$", seen := pane.call("capture-pane", "-p"), re.M):
+            assert time.monotonic() < end, seen
+            time.sleep(0.02)
+        assert re.match(r"\S", seen)
+        pane.call("send-keys", "q")
+        assert "status 0\n" in pane.text()
+    finally:
+        pane.close()

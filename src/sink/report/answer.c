@@ -21,6 +21,15 @@ void report_put_title(const struct report *r, struct buf *b)
         buf_printable(b, run->host, strlen(run->host));
 }
 
+bool report_put_name(const struct report *r, struct buf *b)
+{
+    const struct run *run = r->summary->run;
+    if (!run_is_named(run) || !run->command)
+        return false;
+    buf_printable(b, run->name, strlen(run->name));
+    return true;
+}
+
 const char *report_quality_word(enum quality q)
 {
     return q == QUALITY_EXACT_IF_REAPED ? "counted by the kernel" : quality_word(q);
@@ -47,11 +56,42 @@ const struct report_answer report_answers[REPORT_ANSWERS] = {
     {"Sent", process_network_sent_bytes, false, "to the network"},
     {"Processes", process_processes_started_count, false, "started"},
     {"GPU memory", process_gpu_memory_bytes, false, "at peak"},
+    {"Cores busy", system_cpu_cores, true, "on average"},
+    {"Memory in use", system_memory_used_bytes, false, "at peak"},
+    {"Read from disks", system_disk_read_bytes, false, ""},
+    {"Written to disks", system_disk_written_bytes, false, ""},
+    {"Received", system_network_received_bytes, false, "from the network"},
+    {"Sent", system_network_sent_bytes, false, "to the network"},
+    {"Load", system_load_1m_number, false, "of one minute, at peak"},
 };
+
+/* A figure of the machine, where no job was measured. */
+static bool report_put_machine_answer(const struct report *r, const struct report_answer *a,
+                                      struct buf *b, enum quality *ret_quality)
+{
+    const struct metric *m = metric_of(a->id);
+    for (size_t i = 0; i < r->summary->instance_count && !r->summary->has_target; i++) {
+        const struct instance_summary *t = &r->summary->instances[i];
+        if (t->instance->entity.kind != ENTITY_SYSTEM)
+            continue;
+        const struct series *s = &t->series[a->id - system_first];
+        *ret_quality = summary_instance_quality(s, m);
+        if (!s->observed_ns || *ret_quality == QUALITY_UNKNOWN)
+            return false;
+        human_number(b, m,
+                     a->is_mean                  ? series_mean(s, m)
+                     : m->kind == METRIC_COUNTER ? metric_number(m, s->last)
+                                                 : s->max);
+        return true;
+    }
+    return false;
+}
 
 bool report_put_answer(const struct report *r, const struct report_answer *a, struct buf *b,
                        enum quality *ret_quality)
 {
+    if (a->id >= system_first)
+        return report_put_machine_answer(r, a, b, ret_quality);
     enum quality q = report_quality(r, a->id);
     double figure = a->is_mean ? report_mean(r, a->id) : report_figure(r, a->id);
     if (a->id == process_memory_rss_bytes && r->summary->has_target) {

@@ -547,6 +547,14 @@ static void find_gpus(const struct report *r, struct report_findings *f)
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
+bool report_is_judged(const struct report *r)
+{
+    bool is_judged = r->summary->has_target;
+    for (size_t i = 0; i < r->summary->instance_count; i++)
+        is_judged |= r->summary->instances[i].instance->entity.kind == ENTITY_GPU;
+    return is_judged;
+}
+
 void report_find(const struct report *r, struct report_findings *ret)
 {
     *ret = (struct report_findings){0};

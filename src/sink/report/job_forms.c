@@ -633,9 +633,9 @@ void job_html(struct sink *s, const struct report_job *j)
     html_put(b, text.data ? text.data : "");
     buf_clear(&text);
     forms_put_end(j, &text, &is_bad);
-    buf_printf(b, "</h1>\n<p class=\"how%s\">", is_bad ? " bad" : "");
+    buf_printf(b, "</h1>\n<p class=\"how%s\"><b>", is_bad ? " bad" : " good");
     html_put(b, text.data ? text.data : "");
-    buf_puts(b, ", ");
+    buf_puts(b, "</b>, ");
     buf_clear(&text);
     forms_put_place(j, &text);
     html_put(b, text.data ? text.data : "");

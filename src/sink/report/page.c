@@ -22,12 +22,24 @@ static void html_answer(const struct report *r, struct buf *b)
     bool is_known = end->ended && !end->unknown,
          is_bad = is_known && (end->signaled || end->status);
     struct buf text = {0};
-    report_put_title(r, &text);
+    bool has_name = report_put_name(r, &text);
+    if (!has_name)
+        report_put_title(r, &text);
     buf_puts(b, "<header><h1>");
     if (!buf_failed(&text) && text.length)
         html_add(b, text.data, text.length);
+    if (has_name) { /* a long command is not a heading */
+        buf_clear(&text);
+        human_command(&text, r->summary->run->command);
+        buf_puts(b, "</h1>\n<p class=\"command\">");
+        if (!buf_failed(&text) && text.length)
+            html_add(b, text.data, text.length);
+    }
     buf_clear(&text);
-    buf_printf(b, "</h1>\n<p class=\"how%s\"><b>", is_bad ? " bad" : is_known ? " good" : "");
+    buf_printf(b, "</%s>\n<p class=\"how%s\"><b>", has_name ? "p" : "h1",
+               is_bad     ? " bad"
+               : is_known ? " good"
+                          : "");
     human_end(&text, r->summary);
     if (!buf_failed(&text) && text.length)
         html_add(b, text.data, text.length);
@@ -53,9 +65,11 @@ static void html_answer(const struct report *r, struct buf *b)
 static void html_findings(const struct report *r, struct buf *b)
 {
     static const char *const classes[] = {"note", "warning", "problem"};
-    struct report_findings f;
-    report_find(r, &f);
-    buf_puts(b, "<section><h2>Findings</h2>\n<ul class=\"findings\">\n");
+    struct report_findings f = {0};
+    if (report_is_judged(r)) {
+        report_find(r, &f);
+        buf_puts(b, "<section><h2>Findings</h2>\n<ul class=\"findings\">\n");
+    }
     for (unsigned i = 0; i < f.count; i++) {
         const struct report_finding *one = &f.items[i];
         buf_printf(b, "<li class=\"%s\" data-finding=\"%s\">", classes[one->weight], one->key);
@@ -68,9 +82,9 @@ static void html_findings(const struct report *r, struct buf *b)
         }
         buf_puts(b, "</li>\n");
     }
-    if (!f.count)
-        buf_puts(b, "<li class=\"note\">Nothing stands out.</li>\n");
-    buf_puts(b, "</ul></section>\n");
+    if (report_is_judged(r))
+        buf_puts(b, f.count ? "</ul></section>\n"
+                            : "<li class=\"note\">Nothing stands out.</li>\n</ul></section>\n");
     if (r->summary->note_count)
         buf_puts(b, "<section><h2>Notes</h2>\n<ul class=\"findings\">\n");
     for (size_t i = 0; i < r->summary->note_count && i < SUMMARY_NOTES; i++) {
@@ -485,8 +499,10 @@ static void html_history(struct sink *s, const struct report_history *h)
     enum { ROWS = 30 };
     struct buf *b = &s->text, text = {0};
     size_t shown = h->is_overview || h->count < ROWS ? h->count : ROWS;
-    buf_printf(b, "<section><h2>%s</h2>\n<div class=\"curves\">\n",
-               h->is_overview ? "Runs" : "Earlier runs of this name");
+    if (h->is_overview)
+        buf_printf(b, "<section><h1>%zu runs</h1>\n<div class=\"curves\">\n", h->count);
+    else
+        buf_puts(b, "<section><h2>Earlier runs of this name</h2>\n<div class=\"curves\">\n");
     for (unsigned f = 0; f < HISTORY_FIGURES; f++) {
         size_t start = b->length;
         buf_printf(b, "<figure><figcaption>%s</figcaption>\n", history_columns[f].title);

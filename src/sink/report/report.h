@@ -171,8 +171,11 @@ double report_mean(const struct report *r, enum metric_id id);
 
 /* ==== The answer ============================================================================== */
 
-/* What ran. */
+/* What ran: its name, and its command or targets. */
 void report_put_title(const struct report *r, struct buf *b);
+
+/* The first of both alone. False: it has no name but its command. */
+bool report_put_name(const struct report *r, struct buf *b);
 
 /* How a figure was obtained, in a word or two. */
 const char *report_quality_word(enum quality q);
@@ -180,9 +183,9 @@ const char *report_quality_word(enum quality q);
 /* The day and the time to the second: 2026-11-15 09:30:00 UTC. */
 void report_put_time(struct buf *b, uint64_t real_ns);
 
-enum { REPORT_ANSWERS = 9 };
+enum { REPORT_ANSWERS = 16 };
 
-/* A figure that answers what the job used. */
+/* A figure that answers what the job used, or the machine where there is no job. */
 extern const struct report_answer {
     const char *label;
     enum metric_id id;
@@ -265,6 +268,9 @@ struct report_findings {
     struct report_finding items[REPORT_FINDINGS + 1]; /* the last takes what has no room */
     unsigned count;
 };
+
+/* Whether there is anything to find: not of a machine without a job or a GPU. */
+bool report_is_judged(const struct report *r);
 
 /* The heaviest first. The caller ends it with report_findings_done. */
 void report_find(const struct report *r, struct report_findings *ret);

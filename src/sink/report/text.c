@@ -143,6 +143,8 @@ static void text_put_findings(struct sink *s, const struct report *r)
     static const char *const styles[] = {"", "", RED};
     static const char *const leads[] = {"  - ", "  ! ", "  ! "};
     struct report_findings f;
+    if (!report_is_judged(r))
+        return;
     report_find(r, &f);
     text_heading_line(s, "Findings", "\n");
     if (!f.count)
