@@ -308,7 +308,9 @@ int subcommand_main(int argc, char **argv, size_t least, size_t most,
                     int (*run)(struct settings *s))
 {
     const struct subcommand *sub = subcommand_by_name(argv[0]);
-    const char *arguments = *sub->arguments ? sub->arguments : "no arguments";
+    char synopsis[160] = "no arguments";
+    if (*sub->arguments)
+        snprintf(synopsis, sizeof synopsis, "toll %s %s", sub->name, sub->arguments);
     struct settings s = {0};
     struct toll_error e = {0};
     int rest, status;
@@ -324,10 +326,10 @@ int subcommand_main(int argc, char **argv, size_t least, size_t most,
     else if (s.help)
         status = help_subcommand(argv[0]);
     else if (count < least)
-        status = complain("%s: missing argument (expected %s)", sub->name, arguments);
+        status = complain("%s: missing argument (expected %s)", sub->name, synopsis);
     else if (count > most)
         status = complain("%s: unexpected argument '%s' (expected %s)", sub->name, s.words[most],
-                          arguments);
+                          synopsis);
     else
         status = run(&s);
     settings_done(&s);

@@ -490,7 +490,7 @@ def test_full_disk(tmp_path):
 def test_mistakes(tmp_path):
     record = record_of("marks", tmp_path)
     for words, sentence in (
-        ([], b"export: missing argument (expected [options] RECORD)"),
+        ([], b"export: missing argument (expected toll export [options] RECORD)"),
         ([record, record], b"export: unexpected argument"),
         ([record, "-o", "x.unknown"], b"cannot determine the output type"),
         ([record, "-f", "nonsense"], b"-f: invalid value 'nonsense'"),

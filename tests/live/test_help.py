@@ -134,7 +134,7 @@ def test_a_command_without_run(here):
     (["-q", "--", "run"], "unknown option '-q'; did you mean: toll run -q -- run"),
     (["--verison"], "unknown option '--verison' (did you mean '--version'?); see 'toll help'"),
     (["help", "rnu"], "help: unknown command 'rnu' (did you mean 'run'?); see 'toll help --all'"),
-    (["help", "run", "x"], "help: unexpected argument 'x' (expected [--all] [COMMAND])"),
+    (["help", "run", "x"], "help: unexpected argument 'x' (expected toll help [--all] [COMMAND])"),
     (["version", "x"], "version: unexpected argument 'x' (expected no arguments)"),
     (["run", "--sumary", "none"], "run: unknown option '--sumary' (did you mean '--summary'?)"),
     (["run", "--sum", "none"], "run: unknown option '--sum' (did you mean '--summary'?)"),

@@ -102,11 +102,11 @@ def test_a_spool_where_nobody_named_one(here):
 
 
 @pytest.mark.parametrize("words, sentence", [
-    ([], "toll: resend: missing argument (expected SPOOL [DESTINATION])"),
+    ([], "toll: resend: missing argument (expected toll resend SPOOL [DESTINATION])"),
     (["nowhere"], "cannot open 'nowhere'"),
     (["other"], "is not a spool file of toll"),
     (["-x"], "unknown option '-x'"),
-    (["a", "b", "c"], "toll: resend: unexpected argument 'c' (expected SPOOL [DESTINATION])"),
+    (["a", "b", "c"], "toll: resend: unexpected argument 'c' (expected toll resend SPOOL [DESTINATION])"),
 ])
 def test_send_says_what_is_wrong(here, words, sentence):
     here.path("other").write_text("batch - 2\n{}\n")

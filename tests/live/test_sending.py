@@ -198,6 +198,16 @@ def test_what_somebody_has_to_mend_is_kept(here, kind, status, state_directory):
 # ---- The spool -----------------------------------------------------------------------------------
 
 
+def test_the_summary_has_the_whole_path(here):
+    """It has to be copied for `toll resend`, however long it is and narrow the terminal."""
+    directory = here.path("a-directory-with-a-long-name-" + "x" * 60)
+    directory.mkdir()
+    status, _, err = here.call([here.toll, "run", "-o", f"otlp:http://127.0.0.1:9,grace=0s,spool={directory}/kept",
+                                "--", "true"])
+    assert status == 0 and f"\n  '{directory}/kept'\n" in err.decode(), err
+    assert "for 'toll resend': " in err.decode()
+
+
 def test_spooled_samples_arrive_once(place):
     """A server that is away for longer than the grace: all of it is in the spool, and arrives once,
     although the server goes away again in the middle of it."""

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A curve has a column for every second one that the terminal has beyond eighty. */
-enum { LABEL = 13, CURVE = 8, CURVE_MOST = 32, WRAPPED_LINES = 3 };
+enum { LABEL = 13, CURVE = 8, CURVE_MOST = 32, WRAPPED_LINES = 3, TROUBLE_LINES = 5 };
 
 static void text_line_done(struct text_line *line)
 {
@@ -67,27 +67,37 @@ static const char *text_line_end(const char *at, const char *end, size_t room)
 }
 
 /* A text that is too long continues below its beginning, for a few lines. A word is never broken:
- * one that is longer than a line is cut. Without `out` only the lines are counted. */
-static unsigned text_wrap(struct buf *out, const struct buf *text, unsigned indent, unsigned width)
+ * one that is longer than a line is cut, unless it is the path of a file in a line about trouble,
+ * which has to be copied. Without `out` only the lines are counted. */
+static unsigned text_wrap(struct buf *out, const struct text_line *line, unsigned indent,
+                          unsigned width)
 {
-    const char *at = text->data, *end = at + text->length;
-    size_t room = width > indent ? width - indent : 1;
+    enum { MARGIN = 2 };
+    const char *at = line->text.data, *end = at + line->text.length;
+    const bool is_trouble = line->rank == RANK_TROUBLE;
+    const unsigned most = is_trouble ? TROUBLE_LINES : WRAPPED_LINES;
+    const size_t room = width > indent ? width - indent : 1;
     for (unsigned lines = 1;; lines++) {
         const char *stop = text_line_end(at, end, room);
+        const size_t columns = utf8_columns(at, (size_t)(stop - at));
+        const bool is_path = is_trouble && columns > room;
         if (out) {
+            if (lines > 1) {
+                buf_putc(out, '\n');
+                buf_pad(out, out->length, is_path ? MARGIN : indent);
+            }
             size_t start = out->length;
             buf_add(out, at, (size_t)(stop - at));
-            if (stop < end && lines == WRAPPED_LINES) /* the rest is in the details */
+            if (stop < end && lines >= most) /* the rest is in the details */
                 buf_puts(out, " …");
-            text_cut(out, start, (unsigned)room);
+            if (!is_path)
+                text_cut(out, start, (unsigned)room);
         }
+        if (is_path && columns + MARGIN > width)
+            lines++; /* the terminal breaks it */
         at = stop + (stop < end);
-        if (at >= end || lines == WRAPPED_LINES)
+        if (at >= end || lines >= most)
             return lines;
-        if (out) {
-            buf_putc(out, '\n');
-            buf_pad(out, out->length, indent);
-        }
     }
 }
 
@@ -96,7 +106,7 @@ static unsigned text_line_height(const struct text_line *line, unsigned width)
     unsigned indent = line->label ? LABEL : 2;
     if (text_columns(&line->text) + indent <= width)
         return 1;
-    return text_wrap(NULL, &line->text, indent, width);
+    return text_wrap(NULL, line, indent, width);
 }
 
 /* What does not fit is left out, the least important first: the longer form of the remark, the
@@ -140,7 +150,7 @@ static void text_write_line(struct sink *s, const struct text_line *line, unsign
         buf_pad(out, start, indent);
     }
     if (text > room) {
-        text_wrap(out, &line->text, indent, width);
+        text_wrap(out, line, indent, width);
     } else {
         buf_add(out, line->text.data, line->text.length);
         if (detail)
