@@ -148,7 +148,9 @@ size_t text_word(const char *text, size_t length)
 {
     const char *blank = memchr(text, ' ', length);
     size_t word = blank ? (size_t)(blank - text) : length;
-    bool is_number = word && isdigit((unsigned char)text[word - 1]);
+    const char *first = text + (*text == '(' && word > 1);
+    bool is_number = word && isdigit((unsigned char)*first) &&
+                     isdigit((unsigned char)text[word - 1]);
     if (!is_number || word + 1 >= length || text[word + 1] == ' ' ||
         isdigit((unsigned char)text[word + 1]))
         return word;

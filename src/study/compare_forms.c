@@ -249,7 +249,8 @@ static void text_put_heading(struct buf *b, const struct toll_compared *c, size_
 void compare_put_text(struct buf *b, const struct toll_compared *c, unsigned flags,
                       unsigned columns)
 {
-    bool ascii = flags & TOLL_OUTPUT_ASCII;
+    const bool ascii = flags & TOLL_OUTPUT_ASCII;
+    const size_t start = b->length;
     const char *bold = flags & TOLL_OUTPUT_COLOR ? BOLD : "";
     const char *plain = flags & TOLL_OUTPUT_COLOR ? PLAIN : "";
     unsigned width = columns >= 40 && columns < TEXT_LINE ? columns : TEXT_LINE;
@@ -282,6 +283,8 @@ void compare_put_text(struct buf *b, const struct toll_compared *c, unsigned fla
     put_wrapped_done(b, &about, 0, width);
     for (size_t i = 0; i < c->note_count; i++)
         put_wrapped(b, c->notes[i], 0, width);
+    if (ascii)
+        text_to_ascii(b, start);
 }
 
 /* ==== Markdown ================================================================================ */

@@ -167,7 +167,7 @@ def test_a_command_without_run(here):
     (["layouts", "sdpl"], "unknown layout 'sdpl' (did you mean 'spdl'?); see 'toll layouts'"),
     (["layouts", "sdpl", "--json"], "unknown layout 'sdpl' (did you mean 'spdl'?); see 'toll layouts'"),
     (["completion", "csh"], "completion: unknown shell 'csh' (expected bash, zsh or fish)"),
-    (["completion"], "completion: missing argument (expected bash | zsh | fish [PROGRAM])"),
+    (["completion"], "completion: missing argument (expected toll completion bash | zsh | fish [PROGRAM])"),
 ], ids=lambda v: " ".join(v)[:30] if isinstance(v, list) else "")
 def test_mistakes(here, words, sentence):
     here.path("config").write_text("intervall = 1s\n")

@@ -72,7 +72,7 @@ static const char *text_line_end(const char *at, const char *end, size_t room)
 static unsigned text_wrap(struct buf *out, const struct text_line *line, unsigned indent,
                           unsigned width)
 {
-    enum { MARGIN = 2 };
+    enum { MARGIN = 2, PATH_LINES = 3 };
     const char *at = line->text.data, *end = at + line->text.length;
     const bool is_trouble = line->rank == RANK_TROUBLE;
     const unsigned most = is_trouble ? TROUBLE_LINES : WRAPPED_LINES;
@@ -80,9 +80,12 @@ static unsigned text_wrap(struct buf *out, const struct text_line *line, unsigne
     for (unsigned lines = 1;; lines++) {
         const char *stop = text_line_end(at, end, room);
         const size_t columns = utf8_columns(at, (size_t)(stop - at));
-        const bool is_path = is_trouble && columns > room;
+        const size_t rows = (columns + MARGIN + width - 1) / width; /* the terminal breaks it */
+        const bool is_path = is_trouble && columns > room && rows <= PATH_LINES;
         if (out) {
-            if (lines > 1) {
+            if (lines > 1 || is_path) {
+                while (!buf_failed(out) && out->length && out->data[out->length - 1] == ' ')
+                    out->length--; /* after a label that is alone */
                 buf_putc(out, '\n');
                 buf_pad(out, out->length, is_path ? MARGIN : indent);
             }
@@ -93,8 +96,8 @@ static unsigned text_wrap(struct buf *out, const struct text_line *line, unsigne
             if (!is_path)
                 text_cut(out, start, (unsigned)room);
         }
-        if (is_path && columns + MARGIN > width)
-            lines++; /* the terminal breaks it */
+        if (is_path)
+            lines += (unsigned)rows - (at > line->text.data);
         at = stop + (stop < end);
         if (at >= end || lines >= most)
             return lines;
