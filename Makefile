@@ -10,7 +10,8 @@
 #   make picture          draw the pictures of README.md anew, from what toll prints and a report
 #   make abi-update       store the ABI of the library anew (after a change of toll.h)
 #   make test-fresh       make demo and make test in a bare Debian, as root and as a user; WHO=root for one
-#   make bench            a table of ratios; N=100 for one size of tree, ONLY=floor for one part
+#   make bench            a table of ratios; N=100 for one size of tree, ONLY=floor for one part;
+#                         PEERS=DIR compares with other monitors that are installed there
 #   make wheel            the Python package, as dist/toll-VERSION-….whl
 #   make fuzz             every fuzz target for SECONDS (20)
 #   make check-style      clang-format and clang-tidy
@@ -73,6 +74,7 @@ abi-update: everything
 bench: bootstrap
 	@$(MAKE) --no-print-directory everything
 	@TOLL=$(B)/toll TOLL_BUILD=$(B) BENCH_N='$(N)' BENCH_ONLY='$(ONLY)' BENCH_ROUNDS='$(ROUNDS)' \
+		PEERS='$(PEERS)' \
 		/usr/bin/python3 -B tests/bench/bench.py
 
 wheel: bootstrap-wheel

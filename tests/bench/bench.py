@@ -2,9 +2,10 @@
 """The benchmarks of toll: a table of ratios, each within one run of this program.
 
     BENCH_N=100           only trees of that size (several with commas)
-    BENCH_ONLY=floor      only these parts: cadence, attach, system, network, gpu, floor, asking, slowdown,
-                          exits, start, count, sqlite, export, report, python
+    BENCH_ONLY=floor      only these parts: cadence, peers, attach, system, network, gpu, floor,
+                          asking, slowdown, exits, start, count, sqlite, export, report, python
     BENCH_ROUNDS=3        that many times as many repetitions
+    PEERS=DIR             compare with other monitors too, which are installed there
 """
 import os
 import shutil
@@ -19,6 +20,7 @@ import exporting
 import gpu_reading
 import measure
 import network_bytes
+import peers
 import python_package
 import ranks
 import reporting
@@ -30,6 +32,7 @@ import whole_machine
 
 PARTS = {
     "cadence": cadence.run,
+    "peers": peers.run,
     "attach": attaching.run,
     "system": whole_machine.run,
     "network": network_bytes.run,
