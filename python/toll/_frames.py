@@ -21,13 +21,17 @@ class FrameStore:
         self._native = native
         self._kept: Deque[_toll.Frame] = collections.deque(maxlen=history)
         self._changed = threading.Condition()
-        self._pulling = False
+        self._puller: Optional[int] = None  # the thread that pulls
         self._ended = False
         self._targets_ended = False  # as it was when the tracker finished
         self._seen = 0  # the number after that of the last frame that was pulled
         self._newest: Optional[_toll.Frame] = None
 
     def _take(self, frame: _toll.Frame) -> None:
+        if frame.number < self._seen:  # pulled before a signal handler ended the tracker
+            kept = sorted([*self._kept, frame], key=lambda one: one.number)
+            self._kept = collections.deque(kept, maxlen=self._kept.maxlen)
+            return
         self._kept.append(frame)
         self._seen = frame.number + 1
         self._newest = frame
@@ -42,17 +46,20 @@ class FrameStore:
 
     def _pull_one(self, wait_ms: int) -> None:
         """Wait for a frame, or until another thread has pulled one; with the lock held."""
-        if self._pulling:
+        if self._puller is not None:
             self._changed.wait(wait_ms / 1000)
             return
-        self._pulling = True
+        self._puller = threading.get_ident()
         self._changed.release()
         frame = None
         try:
             frame = self._native.next_frame(wait_ms)
+        except RuntimeError:
+            if not self._ended:
+                raise
         finally:
             self._changed.acquire()
-            self._pulling = False
+            self._puller = None
             if frame is not None:
                 self._take(frame)
             self._changed.notify_all()
@@ -60,7 +67,9 @@ class FrameStore:
     def end(self) -> None:
         """The tracker has finished: take what is left, before it is freed."""
         with self._changed:
-            while self._pulling:  # it comes back at once: there will be no more
+            # It comes back at once: there will be no more. A signal handler may have interrupted this very
+            # thread while it pulls, which continues only afterwards.
+            while self._puller not in (None, threading.get_ident()):
                 self._changed.wait()
             self._targets_ended = self._native.wait(0)
             newest = self._native.frame()
@@ -93,20 +102,20 @@ class FrameStore:
 
     def kept(self) -> List[_toll.Frame]:
         with self._changed:
-            if not self._ended and not self._pulling and self._kept.maxlen:
+            if not self._ended and self._puller is None and self._kept.maxlen:
                 self._pull_all()
             return list(self._kept)
 
     def dropped(self) -> int:
         with self._changed:
-            if not self._ended and not self._pulling and self._kept.maxlen:
+            if not self._ended and self._puller is None and self._kept.maxlen:
                 self._pull_all()
             return self._seen - len(self._kept)
 
     def _after(self, number: int, wait_ms: int) -> List[_toll.Frame]:
         """The kept frames from this number on; waits for one when there is none."""
         with self._changed:
-            if not self._ended and not self._pulling:
+            if not self._ended and self._puller is None:
                 self._pull_all()
             if not self._ended and self._seen <= number and wait_ms:
                 self._pull_one(wait_ms)

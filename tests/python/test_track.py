@@ -409,3 +409,21 @@ def test_a_block_is_not_reported_as_running():
             pass
         other.kill()
     assert "still running, measured for" in str(t.summary)
+
+
+@pytest.mark.parametrize("read", ["for frame in t: seen.append(frame.number)",
+                                  "while t.running: seen += [one.number for one in t.frames[-1:]]",
+                                  "while t.running: t.summary, t.wait(0.01)"])
+def test_a_signal_handler_stops_it(python, read):
+    """It interrupts the thread that waits for a frame, or holds the locks: that must not wait for itself."""
+    printed = python(f"""
+import signal, toll, toll._summary
+seen = []
+t = toll.track(interval=0.002).start()
+signal.signal(signal.SIGALRM, lambda number, frame: t.stop())
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+{read}
+kept = [frame.number for frame in t.frames]
+print(t.summary.wall_seconds >= 0.1, kept == list(range(len(kept))), len(kept) > 10, seen == sorted(seen))
+""")
+    assert printed == "True True True True\n"
