@@ -86,7 +86,7 @@ def _is_silenced(shell: Any, source: str) -> bool:
     return bool(tokens) and tokens[-1].string == ";"
 
 
-def _new_track(options: Dict[str, Any]) -> "Track":
+def _new_track(options: Dict[str, Any], cell: int) -> "Track":
     from ._track import track
 
     interval = options.get("interval", "auto")
@@ -96,7 +96,7 @@ def _new_track(options: Dict[str, Any]) -> "Track":
         except ValueError:
             raise _usage(f"-i {interval}: invalid interval (expected seconds or auto)") from None
     try:
-        return track(interval=interval, name=options.get("name"), outputs=options["outputs"],
+        return track(interval=interval, name=options.get("name", f"cell {cell}"), outputs=options["outputs"],
                      system=bool(options.get("system"))).start()
     except Exception as error:  # a file that cannot be written, for example: nothing has run yet
         raise _usage(str(error)) from None
@@ -126,7 +126,7 @@ def toll(line: str, cell: Optional[str] = None, local_ns: Optional[Dict[str, Any
 
     -q, --quiet             show nothing
     -i, --interval SECONDS  time between samples (default: auto, 10 ms at first, up to 1 s)
-    -n, --name NAME         name of the run
+    -n, --name NAME         name of the run (default: cell and its number)
     -o, --output FILE       write a record, a report, …; may be repeated
     -t, --to VARIABLE       bind the measurement to this variable too
     --system                measure the machine too
@@ -143,7 +143,7 @@ def toll(line: str, cell: Optional[str] = None, local_ns: Optional[Dict[str, Any
     if not variable.isidentifier():
         raise _usage(f"-t {variable}: invalid name of a variable")
     statements, last = _compiled(shell, source)
-    t = _new_track(options)
+    t = _new_track(options, shell.execution_count)
     shell.user_ns["_toll"] = shell.user_ns[variable] = t
     _marks.listeners.append(t._mark)
     result = None

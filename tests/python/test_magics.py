@@ -76,7 +76,8 @@ def test_a_statement(shell):
         assert shell.run_cell("%%toll -q\n" + silenced).result is None
     assert shell.run_cell("%%toll -q\n'a; # b'").result == "a; # b"
     assert shell.run_cell("%%toll -q\nlines = !echo shell\n%time w = 1\nlines, w").result == (["shell"], 1)
-    assert len(shown(shell)) == 1
+    ((_, html),) = shown(shell)
+    assert "<b>cell 1</b>" in html
     shell.run_cell("def inner(n):\n    return get_ipython().run_line_magic('toll', '-q n + 1')")
     assert shell.run_cell("inner(4)").result == 5
 
