@@ -265,6 +265,16 @@ struct toll_options {
 
     unsigned threads; /* rows for so many of the busiest threads, of the processes that use most CPU
                          time, about once a second; 0 = none, at most 256 in all */
+
+    /* The share of the target in the energy of processors (RAPL) and GPUs, as an interval: a low
+     * end, as if an idle machine belonged to no job, and a high end, as if it belonged to those
+     * that ran. Any of the following switches it on. A run of less than a second has none. */
+    bool energy;
+    bool reserved[3];       /* 0 */
+    const char *carbon;     /* grams of CO2e for a kWh, or a file with lines of a time and grams */
+    const char *price;      /* money for a kWh: "0.30" or "0.30EUR" */
+    const char *price_hour; /* money for an hour of the run, added to that for energy */
+    double pue;             /* power usage effectiveness: factor on the energy; 0 = 1 */
 };
 
 /* ---- Outputs ------------------------------------------------------------------------------- */

@@ -94,6 +94,15 @@ static int option_set_pids_max(struct settings *s, const char *value, struct tol
     return 0;
 }
 
+static int option_set_pue(struct settings *s, const char *value, struct toll_error *e)
+{
+    struct scan text = scan_string(value);
+    if (!scan_decimal(&text, &s->tracker.pue) || !scan_done(&text) ||
+        !(s->tracker.pue >= 1 && s->tracker.pue <= 100))
+        return err_set(e, -EINVAL, "a number from 1, such as 1.2");
+    return 0;
+}
+
 static int option_set_format(struct settings *s, const char *value, struct toll_error *e)
 {
     const struct toll_format *f;
@@ -292,7 +301,8 @@ const struct option options[] = {
      GROUP_OUTPUT, NULL,
      "write to FILE; the suffix selects the type: .csv, .jsonl, .sqlite (samples), .json, .txt "
      "(summary), .html, .md, .svg (report); or to TYPE:FILE, TYPE:URL, or - for stdout (not with "
-     "run); see 'toll outputs'. %r in a name is the rank, %j the job, %n the name, %h the host, %t the "
+     "run); see 'toll outputs'. %r in a name is the rank, %j the job, %n the name, %h the host, %t "
+     "the "
      "time, %% a percent sign"},
     {"format", 'f', OWN("TYPE"), NULL, option_set_format, false, ANY | FOR_EXPORT, GROUP_OUTPUT,
      NULL, "output type for destinations whose name has no known suffix"},
@@ -348,6 +358,22 @@ const struct option options[] = {
      "visible",
      "GPUs to read: all, none, visible (as CUDA_VISIBLE_DEVICES and the like select), or "
      "comma-separated numbers and UUIDs"},
+    {"energy", 0, SWITCH(tracker.energy), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
+     NULL,
+     "also measure the share of the job in the energy of processors (RAPL) and GPUs, from a low to "
+     "a "
+     "high end; see docs/energy.md"},
+    {"carbon", 0, TEXT("G_PER_KWH|FILE", tracker.carbon), "a number or a file name", NULL, false,
+     FOR_RUN | FOR_ATTACH, GROUP_MEASURE, NULL,
+     "grams of CO2e for a kWh, or a file with lines of a time in UTC and grams; implies --energy"},
+    {"price", 0, TEXT("PER_KWH", tracker.price), "a number such as 0.30, or 0.30EUR", NULL, false,
+     FOR_RUN | FOR_ATTACH, GROUP_MEASURE, NULL,
+     "money for a kWh, such as 0.30 or 0.30EUR; implies --energy"},
+    {"price-hour", 0, TEXT("PER_HOUR", tracker.price_hour), "a number such as 1.50, or 1.50EUR",
+     NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE, NULL,
+     "money for an hour of the run, such as the rent of the machine; added to that for energy"},
+    {"pue", 0, OWN("FACTOR"), NULL, option_set_pue, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
+     NULL, "power usage effectiveness of the building, such as 1.2: a factor on the energy"},
     {"memory", 0, CHOICE("KIND", "auto rss pss", tracker.memory), NULL, NULL, false,
      FOR_RUN | FOR_ATTACH, GROUP_MEASURE, "auto",
      "when to read PSS, which is expensive: auto within --budget, rss never, pss at every sample"},
@@ -365,7 +391,8 @@ const struct option options[] = {
      "slows down process creation"},
     {"own-cgroup", 0, CHOICE("WHEN", "auto always never", tracker.own_cgroup), NULL, NULL, false,
      FOR_RUN, GROUP_MEASURE, "auto",
-     "run the command in a cgroup of its own, which makes its CPU time exact: auto for --network and "
+     "run the command in a cgroup of its own, which makes its CPU time exact: auto for --network "
+     "and "
      "limits only"},
     {"no-marks", 0, SWITCH(tracker.no_marks), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
      "do not listen for marks from the command, see 'toll help mark'"},

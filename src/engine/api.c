@@ -112,6 +112,7 @@ void lifetime_close(struct toll_tracker *t)
     network_close(&t->network, &t->tracked);
     gpus_close(&t->gpus);
     threads_done(&t->threads);
+    energy_done(&t->energy);
     exits_close(&t->exits);
     membership_done(&t->tracked);
     targets_done(&t->tracked);
@@ -575,7 +576,7 @@ int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_
     _Static_assert(sizeof(struct type) ==                                                          \
                        offsetof(struct type, last) + sizeof(((struct type *)0)->last),             \
                    "struct " #type " ends with padding, or " #last " is not its last field")
-HAS_NO_TAIL_PADDING(toll_options, threads);
+HAS_NO_TAIL_PADDING(toll_options, pue);
 HAS_NO_TAIL_PADDING(toll_output, reserved);
 HAS_NO_TAIL_PADDING(toll_sent, run);
 HAS_NO_TAIL_PADDING(toll_launch, exec_errno);

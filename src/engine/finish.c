@@ -199,6 +199,7 @@ void quality_judge_all(struct toll_tracker *t, struct summary *summary)
 {
     threads_judge(&t->threads, summary);
     gpus_judge(&t->gpus, summary, &t->machine.system, t->tracked.start_ns, t->frame.elapsed_ns);
+    energy_finish(&t->energy, &t->tracked, &t->run, summary);
     for (size_t i = 0; t->tracked.whole && i < book_count(&t->tracked); i++) {
         const struct target *g = &t->tracked.targets[i];
         struct target_summary *s = g == t->tracked.whole ? &summary->whole : &summary->targets[i];
@@ -206,6 +207,7 @@ void quality_judge_all(struct toll_tracker *t, struct summary *summary)
         raise_peak(s);
         bound_rates(quality_most_cores(&t->run), s);
         gpus_judge_target(&t->gpus, g, t->frame.elapsed_ns, s);
+        energy_judge_target(&t->energy, &t->tracked, g, t->frame.elapsed_ns, s);
     }
 }
 

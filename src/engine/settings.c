@@ -295,6 +295,23 @@ static void settle_network(struct toll_tracker *t)
     s->of[ENTITY_PROCESS] &= ~bits;
 }
 
+/* The share of energy is measured only when it is asked for, also by name or by a price of it. */
+static int settle_energy(struct toll_tracker *t, struct toll_error *e)
+{
+    const struct toll_options *o = &t->options;
+    struct selection *s = &t->selection;
+    int r = energy_prices_parse(&t->energy.prices, o, e);
+    if (r < 0)
+        return r;
+    t->energy.is_asked = o->energy || o->carbon || o->price || o->price_hour || o->pue > 0 ||
+                         (s->by_name && s->parts[PART_COMBINED] & PROCESS_ENERGY_BITS);
+    for (unsigned part = 0; part < PARTS; part++)
+        if (part != PART_COMBINED || !t->energy.is_asked)
+            s->parts[part] &= ~PROCESS_ENERGY_BITS;
+    s->of[ENTITY_PROCESS] &= ~PROCESS_ENERGY_BITS;
+    return 0;
+}
+
 int settings_take(struct toll_tracker *t, struct toll_error *e)
 {
     int r = selection_parse(&t->selection, t->options.metrics, e);
@@ -303,6 +320,8 @@ int settings_take(struct toll_tracker *t, struct toll_error *e)
     settle_network(t);
     if (!t->options.threads)
         t->selection.of[ENTITY_THREAD] = 0;
+    if ((r = settle_energy(t, e)) < 0)
+        return r;
     r = gpus_take(&t->gpus, &t->options, &t->selection, &t->run, e);
     if (r < 0)
         return r;

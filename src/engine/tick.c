@@ -26,22 +26,25 @@ void machine_open(struct toll_tracker *t)
     struct machine *m = &t->machine;
     const struct target *whole = t->tracked.whole;
     instance_init(&m->system, ENTITY_SYSTEM);
+    bool is_asked = t->run.system || t->energy.is_asked; /* what was not asked for may be missing */
     m->context = (struct collect_context){
         .root = &t->tracked.root,
         .selection = &t->selection,
         .net_pid = whole && !whole->is_launched ? whole->ledger.main : 0,
         .system = &m->system,
-        .note = t->run.system ? machine_note : NULL, /* what was not asked for may be missing */
+        .note = is_asked ? machine_note : NULL,
         .note_arg = &t->tracked,
         .own_child = membership_add_stranger,
     };
     for (unsigned i = 0; i < COLLECTORS_AT_MOST && collectors[i]; i++) {
         const struct collector *c = collectors[i];
         /* The energy of a run with GPUs has the processors' too. */
-        bool has_energy = t->gpus.choice.kind != GPUS_NONE && !t->replay && c == &collector_rapl;
+        bool has_gpus = t->gpus.choice.kind != GPUS_NONE && !t->replay;
+        bool has_energy = (has_gpus || t->energy.is_asked) && c == &collector_rapl;
         bool is_selected = c->gives_of_system & t->selection.of[ENTITY_SYSTEM];
         for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
             is_selected |= kind != ENTITY_SYSTEM && (c->gives >> kind & 1) && t->selection.of[kind];
+        is_selected |= t->energy.is_asked && c == &collector_rapl;
         m->is_open[i] = (t->run.system || has_energy) && is_selected &&
                         c->open(&m->states[i], &m->context) == 0;
     }
@@ -62,14 +65,18 @@ static void machine_tick(struct toll_tracker *t)
 {
     struct machine *m = &t->machine;
     uint64_t now_ns = t->frame.mono_ns;
+    bool has_rapl = false;
     m->list.count = 0;
     row_init(&m->system.read, ENTITY_SYSTEM);
     if (t->run.system)
         instance_list_add(&m->list, &m->system);
     for (unsigned i = 0; i < COLLECTORS_AT_MOST && collectors[i]; i++) {
         const struct collector *c = collectors[i];
-        if (!m->is_open[i] || (now_ns < m->next_ns[i] && !t->frame.last))
+        bool is_due = now_ns >= m->next_ns[i] || t->frame.last ||
+                      (c == &collector_rapl && energy_is_due(&t->energy, &t->frame));
+        if (!m->is_open[i] || !is_due)
             continue;
+        has_rapl |= c == &collector_rapl;
         m->next_ns[i] = now_ns + (c->cost == COST_CHEAP     ? 0
                                   : c->cost == COST_REFRESH ? MACHINE_REFRESH_NS
                                                             : MACHINE_SLOW_NS);
@@ -79,6 +86,7 @@ static void machine_tick(struct toll_tracker *t)
     job_cgroup_tick(&t->job, &t->tracked, &t->frame);
     gpus_tick(&t->gpus, &t->tracked, &t->frame, &t->run, &m->list, &m->system.read);
     threads_tick(&t->threads, &t->tracked, &t->frame, &m->list);
+    energy_tick(&t->energy, &t->tracked, &t->gpus, &t->frame, &m->list, has_rapl);
     for (size_t i = 0; i < m->list.count; i++) {
         struct instance *instance = m->list.items[i];
         enum entity_kind kind = instance->entity.kind;
@@ -331,6 +339,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
     fold_combined(t, g);
     job_cgroup_count(&t->job, g, f->last);
     gpus_put(&t->gpus, tracked, f, g);
+    energy_count(&t->energy, tracked, &t->gpus, f, g, &g->parts[PART_COMBINED]);
     for (unsigned part = 0; part < PARTS; part++) {
         struct row *row = &g->parts[part];
         row_put_u64(row, process_wall_seconds, f->elapsed_ns);

@@ -8,6 +8,7 @@
 #include "engine/outputs.h"
 #include "engine/step.h"
 #include "engine/target/cgroups.h"
+#include "engine/target/energy.h"
 #include "engine/target/exits.h"
 #include "engine/target/gpus.h"
 #include "engine/target/job_cgroup.h"
@@ -36,6 +37,7 @@ struct toll_tracker {
     struct gpus gpus;
     struct network network;
     struct threads threads;
+    struct energy_meter energy;
     struct marks marks;
 
     struct schedule schedule;

@@ -163,6 +163,7 @@ const char *cell_text(struct translation *t, const struct row_of *r, size_t colu
     case FACT_RUN: text = run ? run->name : NULL; break;
     case FACT_ID: text = run ? run->id : NULL; break;
     case FACT_KERNEL: text = run ? run->kernel : NULL; break;
+    case FACT_TRACKING: return s->fact(s->of, FACT_TRACKING, 0) > 0 ? "process" : "machine";
     case FACT_HOURS: cell_text_hours(room, cell_elapsed(r)); return room;
     case FACT_MINUTES: cell_text_minutes(room, cell_elapsed(r)); return room;
     case FACT_COMMAND:
@@ -318,6 +319,18 @@ static bool is_share_of_rows(const struct row_of *r, const struct layout_column 
     return c->take == TAKE_SHARE && !r->source->is_summary;
 }
 
+/* The number of an option, or the terms that replace it. */
+static double cell_scale_number(const struct translation *t, const struct row_of *r, int option)
+{
+    double number = t->choice->options[option].number;
+    const char *otherwise = t->choice->layout->options[option].otherwise;
+    struct terms terms = {0};
+    if (!isnan(number) || !otherwise)
+        return number;
+    terms_parse(&terms, otherwise);
+    return terms_figure(r, &terms, TAKE_VALUE, t->step);
+}
+
 double cell_look(const struct translation *t, const struct row_of *r, size_t column,
                  struct translation_row *state)
 {
@@ -340,9 +353,10 @@ double cell_look(const struct translation *t, const struct row_of *r, size_t col
         return value;
     int scale = find_option(t->choice, c->scale);
     value *= factor_of(c);
-    if (scale >= 0)
-        value *= t->choice->layout->options[scale].is_number ? t->choice->options[scale].number
-                                                             : t->choice->options[scale].factor;
+    if (scale >= 0 && t->choice->layout->options[scale].is_number)
+        value *= cell_scale_number(t, r, scale);
+    else if (scale >= 0)
+        value *= t->choice->options[scale].factor;
     return cell_figure_divide(t, r, column, value);
 }
 

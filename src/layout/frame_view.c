@@ -214,16 +214,24 @@ static double summary_fact(const void *of, enum layout_fact fact, size_t target)
 {
     const struct summary *s = of;
     const struct toll_end *end = &s->whole.end;
-    struct energy energy = energy_of(s);
+    struct energy energy = energy_of(s); /* of the machine */
+    const struct job_energy *job = &s->job_energy;
     struct memory_peak peak = summary_memory_peak(s, UINT64_MAX);
     switch (fact) {
     case FACT_EXIT:
         return !end->ended || end->unknown ? (double)NAN : end->signaled ? 0 : (double)end->status;
     case FACT_MEMORY_PEAK: return peak.quality == QUALITY_UNKNOWN ? (double)NAN : peak.bytes;
     case FACT_LARGEST: return summary_largest_process(s);
+    case FACT_CARBON: return job->grams.has_high ? job->grams.high / job->kwh.high : (double)NAN;
+    case FACT_PUE: return job->pue > 0 ? job->pue : 1;
+    case FACT_TRACKING: return job->is_asked;
     case FACT_PROCESSORS_ENERGY:
+        if (job->is_asked)
+            return job->cpu.has_high ? job->cpu.high : (double)NAN;
         return energy.knows_processors ? energy.processors_joules : (double)NAN;
     case FACT_GPUS_ENERGY: /* none where there is no GPU */
+        if (job->is_asked)
+            return job->gpu.has_high ? job->gpu.high : (double)NAN;
         return energy.knows_gpus                             ? energy.gpus_joules
                : summary_fact(of, FACT_HAS_GPUS, target) > 0 ? (double)NAN
                                                              : 0;

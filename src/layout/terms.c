@@ -169,6 +169,9 @@ const char *const layout_fact_names[LAYOUT_FACTS] = {
     [FACT_MINUTES] = "minutes",
     [FACT_UNKNOWN] = "unknown",
     [FACT_LARGEST] = "largest",
+    [FACT_CARBON] = "carbon",
+    [FACT_PUE] = "pue",
+    [FACT_TRACKING] = "tracking",
     [FACT_PROCESSORS_ENERGY] = "processors_energy",
     [FACT_GPUS_ENERGY] = "gpus_energy",
 };

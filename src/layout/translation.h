@@ -33,6 +33,9 @@ enum layout_fact {
     FACT_LARGEST,           /* bytes of the largest process */
     FACT_PROCESSORS_ENERGY, /* joules of the processors of the machine */
     FACT_GPUS_ENERGY,       /* joules */
+    FACT_CARBON,            /* grams of CO2e for a kWh of the job's share, as asked for */
+    FACT_PUE,               /* as asked for, or 1 */
+    FACT_TRACKING,          /* a text: process when the energies are the job's share, or machine */
     FACT_PAGE,              /* bytes */
     FACT_RUN,               /* a text: the name of the run */
     FACT_ID,                /* a text: the ID of the run */

@@ -48,6 +48,11 @@ enum {
 #define PROCESS_NETWORK_BITS                                                                       \
     (PROCESS_PACKET_BITS | BIT(process_network_received_bytes) | BIT(process_network_sent_bytes))
 
+/* The share of energy, of targets as a whole. */
+#define PROCESS_ENERGY_BITS                                                                        \
+    (BIT(process_cpu_energy_low_joules) | BIT(process_cpu_energy_high_joules) |                    \
+     BIT(process_gpu_energy_low_joules) | BIT(process_gpu_energy_high_joules))
+
 #define PROCESS_ROLLUP_BITS                                                                        \
     (BIT(process_memory_pss_bytes) | BIT(process_memory_uss_bytes) |                               \
      BIT(process_memory_distinct_shared_bytes))

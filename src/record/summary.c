@@ -383,6 +383,28 @@ static bool read_energy(struct reading *r, void *object)
 
 const struct record_special record_special_energy = {write_energy, read_energy, energy_is_set};
 
+static bool job_energy_is_set(const void *object, const struct record_context *c)
+{
+    return ((const struct summary *)object)->job_energy.is_asked;
+}
+
+static void write_job_energy(struct json_out *j, const void *object, const struct record_context *c)
+{
+    record_write_object(j, RECORD_OBJECT_job_energy, &((const struct summary *)object)->job_energy,
+                        c);
+}
+
+static bool read_job_energy(struct reading *r, void *object)
+{
+    struct job_energy *e = &((struct summary *)object)->job_energy;
+    *e = (struct job_energy){.is_asked = true};
+    record_read_object(r, RECORD_OBJECT_job_energy, e);
+    return !r->json.failed;
+}
+
+const struct record_special record_special_job_energy = {write_job_energy, read_job_energy,
+                                                         job_energy_is_set};
+
 static void write_joules(struct json_out *j, const void *object, const struct record_context *c)
 {
     const struct energy *e = object;

@@ -6,6 +6,7 @@
 #include "base/text/buf.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -396,4 +397,62 @@ unsigned limits_used(const struct limits *limits, struct limit_used ret[LIMITS])
         };
     }
     return count;
+}
+
+/* ==== Energy ================================================================================== */
+
+/* Units of a figure from large to small; the one in which the high end is 1 or more is used. */
+struct energy_unit {
+    double size;
+    const char *name;
+};
+
+static const struct energy_unit energy_in_kwh[] = {
+    {1, "kWh"}, {1e-3, "Wh"}, {1e-6, "mWh"}, {0, NULL}};
+static const struct energy_unit energy_in_grams[] = {
+    {1e6, "t CO2e"}, {1e3, "kg CO2e"}, {1, "g CO2e"}, {1e-3, "mg CO2e"}, {0, NULL}};
+static const struct energy_unit energy_in_joules[] = {
+    {1e6, "MJ"}, {1e3, "kJ"}, {1, "J"}, {0, NULL}};
+
+/* Three digits that count: 12.3, 0.00123. */
+static void energy_put_number(struct buf *b, double value)
+{
+    int decimals = value >= 100 || value <= 0 ? 0 : 2 - (int)floor(log10(value));
+    buf_double(b, value, (unsigned)(decimals > 9 ? 9 : decimals));
+}
+
+bool words_put_energy(struct buf *b, const char *before, const char *at_least,
+                      const struct job_energy *j, enum energy_word word)
+{
+    const struct energy_unit money[] = {{1, *j->currency ? j->currency : "(money)"}, {0, NULL}};
+    const struct {
+        struct energy_interval interval;
+        const struct energy_unit *units;
+    } words[] = {[ENERGY_JOULES] = {j->joules, energy_in_joules},
+                 [ENERGY_KWH] = {j->kwh, energy_in_kwh},
+                 [ENERGY_CO2E] = {j->grams, energy_in_grams},
+                 [ENERGY_COST] = {j->cost, money}};
+    struct energy_interval i = words[word].interval;
+    const struct energy_unit *unit = words[word].units;
+    if (!i.has_low)
+        return false;
+    double most = i.has_high ? i.high : i.low;
+    while (unit[1].name && most < unit->size)
+        unit++;
+    struct buf low = {0}, high = {0};
+    energy_put_number(&low, i.low / unit->size);
+    energy_put_number(&high, i.high / unit->size);
+    bool is_same = low.length == high.length && low.data && high.data &&
+                   memcmp(low.data, high.data, low.length) == 0;
+    buf_puts(b, before);
+    buf_puts(b, i.has_high ? "" : at_least);
+    buf_add(b, low.data, low.length);
+    if (i.has_high && !is_same) {
+        buf_puts(b, " to ");
+        buf_add(b, high.data, high.length);
+    }
+    buf_printf(b, " %s", unit->name);
+    buf_done(&low);
+    buf_done(&high);
+    return true;
 }

@@ -95,3 +95,12 @@ struct limit_used {
 
 /* Those of which it is known. Returns their number. */
 unsigned limits_used(const struct limits *limits, struct limit_used ret[LIMITS]);
+
+/* ==== Energy ================================================================================== */
+
+enum energy_word { ENERGY_JOULES, ENERGY_KWH, ENERGY_CO2E, ENERGY_COST };
+
+/* "12.3 to 18.1 kWh", or at_least "12.3 g CO2e", after the text `before`. False when unknown: then
+ * nothing is written. */
+bool words_put_energy(struct buf *b, const char *before, const char *at_least,
+                      const struct job_energy *j, enum energy_word word);

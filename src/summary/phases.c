@@ -291,7 +291,10 @@ static struct phase_figure phase_figures_counter(const struct phase_figures *f, 
                                                  uint64_t begin_ns, uint64_t end_ns)
 {
     enum quality quality = quality_of_counter(f, id, begin_ns, end_ns);
-    if (!row_has(&f->base, id) || quality == QUALITY_UNKNOWN)
+    /* Counters of energy are renewed up to ten times a second. */
+    bool is_too_short = metric_of(id)->unit == UNIT_joules &&
+                        left_u64(end_ns, begin_ns) < NS_PER_SECOND;
+    if (!row_has(&f->base, id) || quality == QUALITY_UNKNOWN || is_too_short)
         return (struct phase_figure){.quality = QUALITY_UNKNOWN};
     union value grown = {.u = left_u64(row_u64(&f->most, id), row_u64(&f->base, id))};
     return (struct phase_figure){

@@ -8,6 +8,7 @@
 #include "metric/frame.h"
 #include "metric/metric.h"
 #include "summary/curve.h"
+#include "summary/energy.h"
 #include "summary/largest.h"
 #include "summary/phases.h"
 #include "summary/series.h"
@@ -160,6 +161,7 @@ struct summary {
     size_t output_count;
     struct histogram *histograms; /* owned */
     struct octave_store octaves;  /* of all of them */
+    struct job_energy job_energy;
     const struct energy *energy;  /* borrowed: as it was recorded; NULL: from the instances */
 };
 

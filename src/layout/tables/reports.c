@@ -77,8 +77,9 @@ const struct layout layout_gitlab = {
 
 /* ==== CodeCarbon ============================================================================== */
 
-/* The energy is that of the machine while the run lasted (tracking_mode machine). What toll neither
- * measures nor looks up, such as the country, is empty. */
+/* The energy is that of the machine while the run lasted (tracking_mode machine), or, with
+ * --energy, the high end of the job's share (process): there is one cell for an interval. What toll
+ * neither measures nor looks up, such as the country, is empty. */
 #define ENERGY "@processors_energy + @gpus_energy"
 
 /* clang-format off */
@@ -115,7 +116,7 @@ static const struct layout_column codecarbon[] = {
     EMPTY("longitude"),
     EMPTY("latitude"),
     {"ram_total_size",  "system_memory_total_bytes", TAKE_MAX, .type = LAYOUT_FLOAT, .factor = GIB},
-    {"tracking_mode",   "=tracking_mode",     TAKE_VALUE, .type = LAYOUT_TEXT},
+    {"tracking_mode",   "@tracking",          TAKE_VALUE, .type = LAYOUT_TEXT},
     {"cpu_utilization_percent", "system_cpu_cores", TAKE_MEAN, .type = LAYOUT_FLOAT, .factor = 100, .decimals = 2, .per = "@cpus"},
     {"gpu_utilization_percent", "gpu.*.utilization_ratio", TAKE_MEAN, .type = LAYOUT_FLOAT, .factor = 100, .decimals = 2, .flags = ABSENT_IS_ZERO, .per = "gpu.*"},
     {"ram_utilization_percent", "system_memory_used_bytes", TAKE_MEAN, .type = LAYOUT_FLOAT, .factor = 100, .decimals = 2, .per = "system_memory_total_bytes"},
@@ -133,12 +134,12 @@ static const struct layout_table codecarbon_tables[] = {
 static const struct layout_option codecarbon_options[] = {
     {.name = "carbon",
      .is_number = true,
-     .help = "grams of CO2e for a kWh; without it emissions are unknown"},
+     .otherwise = "@carbon",
+     .help = "grams of CO2e for a kWh; without it and --carbon emissions are unknown"},
     {.name = "pue",
-     .value = "1",
      .is_number = true,
+     .otherwise = "@pue",
      .help = "power usage effectiveness, which is written but not applied, as in that tool"},
-    {.name = "tracking_mode", .value = "machine", .help = "what the energy is of"},
 };
 
 const struct layout layout_codecarbon = {

@@ -47,22 +47,25 @@ void report_put_time(struct buf *b, uint64_t real_ns)
 }
 
 const struct report_answer report_answers[REPORT_ANSWERS] = {
-    {"CPU time", process_cpu_seconds, false, ""},
-    {"Cores in use", process_cpu_cores, true, "on average"},
-    {"Peak memory", process_memory_rss_bytes, false, "RSS of all processes"},
-    {"Read from disk", process_storage_read_bytes, false, ""},
-    {"Written to disk", process_storage_written_bytes, false, ""},
-    {"Received", process_network_received_bytes, false, "from the network"},
-    {"Sent", process_network_sent_bytes, false, "to the network"},
-    {"Processes", process_processes_started_count, false, "started"},
-    {"GPU memory", process_gpu_memory_bytes, false, "at peak"},
-    {"Cores busy", system_cpu_cores, true, "on average"},
-    {"Memory in use", system_memory_used_bytes, false, "at peak"},
-    {"Read from disks", system_disk_read_bytes, false, ""},
-    {"Written to disks", system_disk_written_bytes, false, ""},
-    {"Received", system_network_received_bytes, false, "from the network"},
-    {"Sent", system_network_sent_bytes, false, "to the network"},
-    {"Load", system_load_1m_number, false, "of one minute, at peak"},
+    {"CPU time", process_cpu_seconds, false, "", 0},
+    {"Cores in use", process_cpu_cores, true, "on average", 0},
+    {"Peak memory", process_memory_rss_bytes, false, "RSS of all processes", 0},
+    {"Read from disk", process_storage_read_bytes, false, "", 0},
+    {"Written to disk", process_storage_written_bytes, false, "", 0},
+    {"Received", process_network_received_bytes, false, "from the network", 0},
+    {"Sent", process_network_sent_bytes, false, "to the network", 0},
+    {"Processes", process_processes_started_count, false, "started", 0},
+    {"GPU memory", process_gpu_memory_bytes, false, "at peak", 0},
+    {"Energy", 0, false, "share of the job", 1 + ENERGY_JOULES},
+    {"CO2e", 0, false, "for that energy", 1 + ENERGY_CO2E},
+    {"Cost", 0, false, "of energy and hours", 1 + ENERGY_COST},
+    {"Cores busy", system_cpu_cores, true, "on average", 0},
+    {"Memory in use", system_memory_used_bytes, false, "at peak", 0},
+    {"Read from disks", system_disk_read_bytes, false, "", 0},
+    {"Written to disks", system_disk_written_bytes, false, "", 0},
+    {"Received", system_network_received_bytes, false, "from the network", 0},
+    {"Sent", system_network_sent_bytes, false, "to the network", 0},
+    {"Load", system_load_1m_number, false, "of one minute, at peak", 0},
 };
 
 /* A figure of the machine, where no job was measured. */
@@ -92,6 +95,11 @@ bool report_put_answer(const struct report *r, const struct report_answer *a, st
 {
     if (a->id >= system_first)
         return report_put_machine_answer(r, a, b, ret_quality);
+    if (a->energy) {
+        const struct job_energy *j = &r->summary->job_energy;
+        *ret_quality = j->quality == QUALITY_UNKNOWN ? QUALITY_LOWER_BOUND : j->quality;
+        return j->is_asked && words_put_energy(b, "", "≥ ", j, a->energy - 1);
+    }
     enum quality q = report_quality(r, a->id);
     double figure = a->is_mean ? report_mean(r, a->id) : report_figure(r, a->id);
     if (a->id == process_memory_rss_bytes && r->summary->has_target) {

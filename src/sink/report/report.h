@@ -183,7 +183,7 @@ const char *report_quality_word(enum quality q);
 /* The day and the time to the second: 2026-11-15 09:30:00 UTC. */
 void report_put_time(struct buf *b, uint64_t real_ns);
 
-enum { REPORT_ANSWERS = 16 };
+enum { REPORT_ANSWERS = 19 };
 
 /* A figure that answers what the job used, or the machine where there is no job. */
 extern const struct report_answer {
@@ -191,6 +191,7 @@ extern const struct report_answer {
     enum metric_id id;
     bool is_mean;      /* the mean is of interest, not the total or the peak */
     const char *after; /* what the figure is */
+    int energy;        /* 0; or 1 + enum energy_word: instead of the metric */
 } report_answers[REPORT_ANSWERS];
 
 /* The figure of an answer, with its quality in *ret_quality. False: unknown. */

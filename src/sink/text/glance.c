@@ -474,6 +474,7 @@ void text_glance(struct sink *s, const struct summary *summary)
         glance_add_survivors(&g);
         glance_add_gpus(&g);
         glance_add_energy(&g);
+        glance_add_job_energy(&g);
         if (system)
             glance_add_beside(&g, system);
         glance_add_phases(&g);

@@ -274,6 +274,32 @@ void glance_add_energy(struct glance *g)
     buf_puts(&line->detail, " (whole machine)");
 }
 
+/* The share of the job; a second line has what it comes to. */
+void glance_add_job_energy(struct glance *g)
+{
+    const struct job_energy *j = &g->summary->job_energy;
+    if (!j->is_asked)
+        return;
+    struct text_line *line = text_block_add(&g->block, RANK_FIGURE, "Job energy");
+    if (!words_put_energy(&line->text, "", AT_LEAST, j, ENERGY_JOULES))
+        buf_puts(&line->text, "unknown");
+    words_put_energy(&line->text, ", ", AT_LEAST, j, ENERGY_KWH);
+    if (j->pue > 0 && j->kwh.has_low) {
+        buf_puts(&line->text, " with PUE ");
+        buf_double(&line->text, j->pue, 2);
+    }
+    if (*j->why)
+        buf_printf(&line->text, " (%s)", j->why);
+    if (!j->has_carbon && !j->has_price)
+        return;
+    line = text_block_add(&g->block, RANK_FIGURE, "");
+    if (j->has_carbon && !words_put_energy(&line->text, "", AT_LEAST, j, ENERGY_CO2E))
+        buf_puts(&line->text, "CO2e unknown");
+    const char *comma = j->has_carbon ? ", " : "";
+    if (j->has_price && !words_put_energy(&line->text, comma, AT_LEAST, j, ENERGY_COST))
+        buf_printf(&line->text, "%scost unknown", comma);
+}
+
 /* ==== After it ================================================================================ */
 
 /* What a GPU that costs money did not do, in a line; the most it did is in the table. */

@@ -119,6 +119,7 @@ struct memory_peak glance_memory(const struct glance *g);
 /* GPUs, each or together, and the energy of the run. */
 void glance_add_gpus(struct glance *g);
 void glance_add_energy(struct glance *g);
+void glance_add_job_energy(struct glance *g);
 
 /* Tables in it: each of several targets; phases; the processes, or programs, that used most; the
  * threads, when they were asked for. */
