@@ -50,8 +50,8 @@ enum {
 
 /* The share of energy, of targets as a whole. */
 #define PROCESS_ENERGY_BITS                                                                        \
-    (BIT(process_cpu_energy_low_joules) | BIT(process_cpu_energy_high_joules) |                    \
-     BIT(process_gpu_energy_low_joules) | BIT(process_gpu_energy_high_joules))
+    (BIT(process_energy_cpu_low_joules) | BIT(process_energy_cpu_high_joules) |                    \
+     BIT(process_energy_gpu_low_joules) | BIT(process_energy_gpu_high_joules))
 
 #define PROCESS_ROLLUP_BITS                                                                        \
     (BIT(process_memory_pss_bytes) | BIT(process_memory_uss_bytes) |                               \

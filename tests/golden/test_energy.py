@@ -99,8 +99,8 @@ def test_share_is_between_idle_to_nobody_and_idle_to_those_that_ran(tmp_path):
     assert read["job_energy"]["from"] == "RAPL"
     assert "why" not in read["job_energy"]
     combined = read["target"]["combined"]
-    assert combined["cpu_energy_low_joules"]["total"] == pytest.approx(low)
-    assert combined["cpu_energy_high_joules"]["total"] == pytest.approx(high)
+    assert combined["energy_cpu_low_joules"]["total"] == pytest.approx(low)
+    assert combined["energy_cpu_high_joules"]["total"] == pytest.approx(high)
 
 
 def test_counter_that_wraps_goes_on(tmp_path):
@@ -176,8 +176,8 @@ def test_counter_that_stops_leaves_a_lower_bound(tmp_path):
     read = summary(run, "--energy")
     assert joules(read) == (pytest.approx(50), None)
     assert read["job_energy"]["quality"] == "lower bound"
-    assert read["target"]["combined"]["cpu_energy_low_joules"]["quality"] == "lower bound"
-    assert read["target"]["combined"]["cpu_energy_high_joules"]["quality"] == "unknown"
+    assert read["target"]["combined"]["energy_cpu_low_joules"]["quality"] == "lower bound"
+    assert read["target"]["combined"]["energy_cpu_high_joules"]["quality"] == "unknown"
     text = replay(run.directory, "--price", "0.3").stderr.decode()
     assert "Job energy ≥ 50" in text and "a part of the run is missing" in text
 
@@ -204,7 +204,7 @@ def test_short_run_is_unknown(tmp_path):
     read = summary(run, "--energy")
     assert joules(read) == (None, None)
     assert "shorter than 1 s" in read["job_energy"]["why"]
-    assert read["target"]["combined"]["cpu_energy_low_joules"]["quality"] == "unknown"
+    assert read["target"]["combined"]["energy_cpu_low_joules"]["quality"] == "unknown"
 
 
 def test_root_only_counters_are_unknown_to_others(tmp_path):
@@ -224,8 +224,8 @@ def test_nothing_without_the_option(tmp_path):
 
 
 def test_metrics_by_name_measure_energy(tmp_path):
-    read = summary(whole(tmp_path), "--metrics", "cpu_energy_*")
-    assert set(read["target"]["combined"]) == {"cpu_energy_low_joules", "cpu_energy_high_joules"}
+    read = summary(whole(tmp_path), "--metrics", "energy_cpu_*")
+    assert set(read["target"]["combined"]) == {"energy_cpu_low_joules", "energy_cpu_high_joules"}
 
 
 def test_phases_have_their_own(tmp_path):
@@ -239,8 +239,8 @@ def test_phases_have_their_own(tmp_path):
     run.end(10)
     phases = summary(run, "--energy")["phases"]
     figures = {phase["name"]: phase["figures"] for phase in phases}["heavy"]
-    assert figures["cpu_energy_low_joules"]["total"] == pytest.approx(100)
-    assert figures["cpu_energy_high_joules"]["total"] == pytest.approx(200)
+    assert figures["energy_cpu_low_joules"]["total"] == pytest.approx(100)
+    assert figures["energy_cpu_high_joules"]["total"] == pytest.approx(200)
 
 
 def test_record_and_sqlite_keep_it(tmp_path):

@@ -457,10 +457,10 @@ void energy_count(struct energy_meter *e, const struct tracked *t, const struct 
         energy_count_gpus(e, s, t, g, f, target);
     s->gpu.is_partial |= e->lacks_gpu || e->gpu_count > 64;
     if (s->cpu.is_begun)
-        energy_put(row, process_cpu_energy_low_joules, process_cpu_energy_high_joules,
+        energy_put(row, process_energy_cpu_low_joules, process_energy_cpu_high_joules,
                    s->cpu.low_uj, s->cpu.high_uj, s->cpu.is_partial);
     if (s->gpu.is_begun)
-        energy_put(row, process_gpu_energy_low_joules, process_gpu_energy_high_joules,
+        energy_put(row, process_energy_gpu_low_joules, process_energy_gpu_high_joules,
                    s->gpu.low_uj, s->gpu.high_uj, s->gpu.is_partial);
 }
 
@@ -499,18 +499,18 @@ void energy_judge_target(const struct energy_meter *e, const struct tracked *t,
                                       elapsed_ns);
     enum quality gpu = energy_quality(share->gpu.is_begun, share->gpu.is_partial, share->gpu.low_uj,
                                       elapsed_ns);
-    v[process_cpu_energy_low_joules] = v[process_cpu_energy_high_joules] = (struct provenance){
+    v[process_energy_cpu_low_joules] = v[process_energy_cpu_high_joules] = (struct provenance){
         cpu, energy_source_of_processors(e)};
-    v[process_gpu_energy_low_joules] = v[process_gpu_energy_high_joules] = (struct provenance){
+    v[process_energy_gpu_low_joules] = v[process_energy_gpu_high_joules] = (struct provenance){
         gpu, energy_source_of_gpus(e)};
     if (cpu == QUALITY_UNKNOWN)
-        v[process_cpu_energy_low_joules] = unknown;
+        v[process_energy_cpu_low_joules] = unknown;
     if (cpu != QUALITY_SAMPLED)
-        v[process_cpu_energy_high_joules] = unknown;
+        v[process_energy_cpu_high_joules] = unknown;
     if (gpu == QUALITY_UNKNOWN)
-        v[process_gpu_energy_low_joules] = unknown;
+        v[process_energy_gpu_low_joules] = unknown;
     if (gpu != QUALITY_SAMPLED)
-        v[process_gpu_energy_high_joules] = unknown;
+        v[process_energy_gpu_high_joules] = unknown;
 }
 
 static struct energy_interval energy_interval_of(enum quality quality, double low, double high)
