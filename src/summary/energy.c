@@ -89,11 +89,10 @@ static int carbon_read(struct energy_prices *p, const char *path, struct toll_er
     int r = file_read_whole_at(AT_FDCWD, path, FILE_ANY_LINE, &text);
     if (r < 0) {
         buf_done(&text);
-        return err_set(
-            e, -EINVAL,
-            "carbon: '%s' is no number, and cannot be read as a file: %s (expected grams "
-            "of CO2e for a kWh, or a file of times and grams)",
-            path, strerror(-r));
+        return err_set(e, -EINVAL,
+                       "invalid carbon '%s': not a number, and not a file: %s (expected grams "
+                       "of CO2e for a kWh, or a file of times and grams)",
+                       path, strerror(-r));
     }
     r = parse_carbon(scan_text(text.data ? text.data : "", text.length), &p->carbon,
                      &p->carbon_count, &line);
