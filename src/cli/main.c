@@ -235,7 +235,7 @@ const struct subcommand subcommands[] = {
     {"compare", NULL, COMMANDS_RESULTS, false, "[options] BASELINE GROUP…",
      "compare runs and show what differs", compare_main, FOR_COMPARE, about_compare, NULL},
     {"recommend", NULL, COMMANDS_RESULTS, false, "[options] [RECORD… | DIRECTORY…]",
-     "CPUs, memory and time to request next time", recommend_main, FOR_RECOMMEND, about_recommend,
+     "suggest CPUs, memory and time to request", recommend_main, FOR_RECOMMEND, about_recommend,
      NULL},
     {"export", NULL, COMMANDS_RESULTS, false, "[options] RECORD",
      "convert a record to another format", export_main, FOR_EXPORT, about_export, NULL},
