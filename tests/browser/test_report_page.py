@@ -191,7 +191,7 @@ def test_has_every_sample_of_the_record(page, plain):
     missing = [(at, value) for at, value in want[1:]
                if not any(values.get(round(at + d, 5)) == value for d in (0, 1e-5, -1e-5))]
     assert missing == []
-    assert len(got) <= len(want)
+    assert {value for _, value in got} <= {value for _, value in want}
 
 
 def test_the_first_value_has_a_width(page):
@@ -326,40 +326,59 @@ def test_zoom_with_the_keyboard(page):
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
+def unsigned(number):
+    """As src/sink/report/script.c writes it."""
+    text = ""
+    while True:
+        text += DIGITS[number & 31 | (32 if number >> 5 else 0)]
+        number >>= 5
+        if not number:
+            return text
+
+
 def digits(numbers):
-    """As src/sink/report/script.c writes them."""
-    text = []
-    for number in numbers:
-        number = abs(number) << 1 | (number < 0)
-        while True:
-            text.append(DIGITS[number & 31 | (32 if number >> 5 else 0)])
-            number >>= 5
-            if not number:
-                break
-    return "".join(text)
+    return "".join(unsigned(abs(number) << 1 | (number < 0)) for number in numbers)
+
+
+def with_charts(plain, path, **run):
+    """The page with other data: what a run has, of which one chart is drawn."""
+    needs_script(plain[0])
+    text = plain[0].read_text()
+    start = text.index('class="data">') + len('class="data">')
+    end = text.index("</script>", start)
+    data = {**json.loads(text[start:end]), "unit": 1, "phases": [], "events": [], **run}
+    path.write_text(text[:start] + json.dumps(data) + text[end:])
+    return path
+
+
+def test_a_value_after_a_gap_has_a_width(browser, plain, tmp_path):
+    """It stands for the time that it was measured over, which begins after the gap; one that is alone
+    between two gaps is a dot."""
+    times = digits([20, 0, 41]) + unsigned(10) + digits([-40, 21]) + unsigned(5) + digits([1]) + unsigned(5)
+    series = {"colour": 0, "name": "", "time": 0, "merged": 1, "scale": 1, "from": 5,
+              "values": digits([1, 1, 1, 1, 1, 1])}
+    path = with_charts(plain, tmp_path / "gap.html", seconds=100, times=[times],
+                       charts=[{"unit": "count", "series": [series]}])
+    with browser.page() as page:
+        page.open(path)
+        page.drawn()
+        assert page.errors() == []
+        assert page.run("[...tollCharts[0][0].data[0]]") == [5, 10, 20, 30, 40, 50, 60, 67.5, 80, 87.5, 100]
+        assert page.run("[...tollCharts[0][0].data[1]]") == [1, 1, 2, None, 3, 3, 4, None, 5, None, 6]
 
 
 def test_a_million_points(browser, plain, tmp_path):
     """Ten series of 100,000 points: a move of the cursor is handled and drawn in 300 ms, as a reader
     who moves a mouse expects. The median was 33 ms, two frames of a screen, with a load of seven on
     two CPUs: a busy machine has room."""
-    needs_script(plain[0])
-    text = plain[0].read_text()
-    start = text.index('class="data">') + len('class="data">')
-    end = text.index("</script>", start)
-    run = json.loads(text[start:end])
     points, series = 100_000, 10
-    run.update(seconds=points, unit=1, phases=[], events=[],
-               times=[digits([2] + [0] * (points - 1))])
     values = [i * 7919 % 1000 for i in range(points)]
     text_of_values = digits(b - a for a, b in zip([0] + values, values))
-    run["charts"] = run["charts"][:1]
-    run["charts"][0] = {"unit": "count", "series": [
-        {"colour": k % 8, "name": f"series {k}", "time": 0, "merged": 1, "scale": 1,
-         "values": text_of_values}
-        for k in range(series)]}
-    path = tmp_path / "many.html"
-    path.write_text(text[:start] + json.dumps(run) + text[end:])
+    path = with_charts(plain, tmp_path / "many.html", seconds=points, times=[digits([2] + [0] * (points - 1))],
+                       charts=[{"unit": "count", "series": [
+                           {"colour": k % 8, "name": f"series {k}", "time": 0, "merged": 1, "scale": 1,
+                            "values": text_of_values}
+                           for k in range(series)]}])
     with browser.page() as page:
         page.open(path)
         page.drawn()

@@ -47,6 +47,11 @@ class Group:
         (self.directories["cpu"] / "cpu.cfs_period_us").write_text(str(PERIOD_US))
         (self.directories["cpu"] / "cpu.cfs_quota_us").write_text(str(quota))
 
+    def come_first(self):
+        """Its tasks get what they may have, whatever else runs."""
+        name, weight = {1: ("cpu.shares", 262144), 2: ("cpu.weight", 10000)}[self.version]
+        (self.directories["cpu"] / name).write_text(str(weight))
+
     def child(self, name):
         directories = {c: d / name for c, d in self.directories.items()}
         self.below.append(make(self.version, directories))

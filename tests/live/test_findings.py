@@ -87,6 +87,7 @@ def test_waiting_for_cpu(here):
 
 def test_throttled(here, group):  # noqa: F811
     job = [here.helper("burn"), "250"]
+    group.come_first()  # a job that does not get its quota is not held back by it
     group.set_quota(0.2)
     found, _ = find(here, job, group.join([]))
     assert "cpu-throttled" in found and not {"waiting-for-cpu", "limit-hit"} & set(found)

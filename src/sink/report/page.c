@@ -45,9 +45,9 @@ static void html_answer(const struct report *r, struct buf *b)
         html_add(b, text.data, text.length);
     buf_puts(b, "</b> on ");
     html_put(b, r->summary->run->host);
-    buf_puts(b, ", started ");
+    buf_puts(b, ", started <time>");
     report_put_time(b, r->summary->run->start_real_ns);
-    buf_puts(b, "</p>\n<dl class=\"cards\">\n");
+    buf_puts(b, "</time></p>\n<dl class=\"cards\">\n");
     for (size_t i = 0; i < REPORT_ANSWERS; i++) {
         buf_clear(&text);
         enum quality q;

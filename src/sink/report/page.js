@@ -32,16 +32,17 @@
     };
 
     const readTimes = (text, unit) => {
-        const from = reader(text), at = [], gaps = [];
+        const from = reader(text), at = [], gaps = [], widths = [];
         let now = 0, distance = 0;
         while (from.more()) {
             const number = from.signed();
             distance += Math.floor(number / 2);
             now += distance;
             gaps.push(number % 2 != 0);
+            widths.push(number % 2 ? from.next() * unit : 0);
             at.push(now * unit);
         }
-        return {at, gaps};
+        return {at, gaps, widths};
     };
 
     // The columns of a series: times, means and, where a point holds several samples, the smallest
@@ -51,17 +52,20 @@
         const columns = isMerged ? [[], [], [], []] : [[], []];
         let mean = 0;
         for (let i = 0; i < times.at.length && from.more(); i++) {
-            if (times.gaps[i] && i) {
-                columns[0].push((times.at[i - 1] + times.at[i]) / 2);
+            const isGap = i && times.gaps[i], begin = times.at[i] - times.widths[i];
+            if (isGap) {
+                columns[0].push((times.at[i - 1] + begin) / 2);
                 columns.slice(1).forEach(column => column.push(null));
             }
             mean += from.signed();
             const values = [times.at[i], mean * scale];
             if (isMerged)
                 values.push((mean - from.next()) * scale, (mean + from.next()) * scale);
-            // A point stands for the time since the one before it; the first has none.
-            if (!i && series.from < times.at[0])
-                columns.forEach((column, k) => column.push(k ? values[k] : series.from));
+            // A point stands for the time since the one before it; the first has none, and one after
+            // a gap has its own, unless it is alone: then a dot is easier to see.
+            const start = i ? begin : series.from;
+            if (start < times.at[i] && (!i || isGap && i + 1 < times.at.length && !times.gaps[i + 1]))
+                columns.forEach((column, k) => column.push(k ? values[k] : start));
             columns.forEach((column, k) => column.push(values[k]));
         }
         return columns;

@@ -58,8 +58,8 @@ static bool points_next(const struct trace *t, unsigned stride, unsigned *at,
 }
 
 /* When the points are: the distance from one to the next as a difference to the one before, and in
- * the lowest bit whether the figure was unknown for a while in between. One value is where it was
- * read, several are in their middle. */
+ * the lowest bit whether the figure was unknown for a while in between; then the time that the point
+ * stands for follows. One value is where it was read, several are in their middle. */
 static void script_put_times(struct buf *b, const struct chart_series *s, unsigned stride,
                              uint64_t unit_ns)
 {
@@ -75,6 +75,8 @@ static void script_put_times(struct buf *b, const struct chart_series *s, unsign
         bool has_gap = before_ns && p.until_ns > p.of.covered_ns &&
                        p.until_ns - p.of.covered_ns > before_ns + unit_ns;
         script_put_signed(b, (now - before - distance) * 2 + has_gap);
+        if (has_gap)
+            script_put_digits(b, (is_single ? p.of.covered_ns : p.of.covered_ns / 2) / unit_ns);
         distance = now - before;
         before = now;
         before_ns = p.until_ns;
