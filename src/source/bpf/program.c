@@ -197,6 +197,27 @@ int bpf_ring_make(size_t bytes)
     return bpf_call(BPF_MAP_CREATE, &attr, sizeof attr);
 }
 
+int bpf_cgroup_array_make(int cgroup)
+{
+    BPF_ATTR_EMPTY(attr);
+    attr.map_type = BPF_MAP_TYPE_CGROUP_ARRAY;
+    attr.key_size = attr.value_size = sizeof(uint32_t);
+    attr.max_entries = 1;
+    snprintf(attr.map_name, sizeof attr.map_name, "toll");
+    int map = bpf_call(BPF_MAP_CREATE, &attr, sizeof attr);
+    if (map < 0)
+        return map;
+    BPF_ATTR_EMPTY(put);
+    uint32_t key = 0, value = (uint32_t)cgroup;
+    put.map_fd = (uint32_t)map;
+    put.key = (uint64_t)(uintptr_t)&key;
+    put.value = (uint64_t)(uintptr_t)&value;
+    int r = bpf_call(BPF_MAP_UPDATE_ELEM, &put, sizeof put);
+    if (r < 0)
+        close(map);
+    return r < 0 ? r : map;
+}
+
 int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind)
 {
     int r = code_resolve(c);
@@ -214,9 +235,10 @@ int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind)
     return bpf_call(BPF_PROG_LOAD, &attr, sizeof attr);
 }
 
-int bpf_tracepoint_attach(int program)
+int bpf_tracepoint_attach(int program, const char *tracepoint)
 {
     BPF_ATTR_EMPTY(attr);
+    attr.raw_tracepoint.name = (uint64_t)(uintptr_t)tracepoint;
     attr.raw_tracepoint.prog_fd = (uint32_t)program;
     return bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof attr);
 }

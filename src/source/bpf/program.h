@@ -57,6 +57,10 @@ int bpf_array_make(size_t value_bytes);
 /* A ring of that many bytes, a power of two. The descriptor, or -errno. */
 int bpf_ring_make(size_t bytes);
 
+/* An array with that cgroup, a descriptor of its directory, for bpf_current_task_under_cgroup. The
+ * descriptor, or -errno. */
+int bpf_cgroup_array_make(int cgroup);
+
 /* What loading needs beside the instructions. */
 struct bpf_program_kind {
     enum bpf_prog_type type;
@@ -70,8 +74,8 @@ struct bpf_program_kind {
 /* Jumps are resolved, the program is loaded. The descriptor, or -errno. */
 int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind);
 
-/* A program of the type TRACING runs at its tracepoint from now on, as below. */
-int bpf_tracepoint_attach(int program);
+/* A program of the type RAW_TRACEPOINT runs at that tracepoint from now on, as below. */
+int bpf_tracepoint_attach(int program, const char *tracepoint);
 
 /* A program of the type TRACING that is run by reading from descriptors, for that cgroup and all
  * below it. The descriptor of the link, or -errno. */

@@ -14,7 +14,8 @@ enum field {
     TASK_PID, TASK_TGID, TASK_START, TASK_EXIT_CODE, TASK_SIGNAL, TASK_PARENT, TASK_LEADER, TASK_MM,
     TASK_COMM, TASK_CPU, TASK_USER, TASK_SYSTEM, TASK_MINOR, TASK_MAJOR, TASK_VOLUNTARY,
     TASK_INVOLUNTARY, TASK_RCHAR, TASK_WCHAR, TASK_SYSCR, TASK_SYSCW, TASK_READ, TASK_WRITTEN,
-    TASK_CANCELLED, SIGNAL_FLAGS, SIGNAL_GROUP_CODE, SIGNAL_LIVE, MM_HIGHEST, MM_COUNTERS, FIELDS,
+    TASK_CANCELLED, SIGNAL_FLAGS, SIGNAL_GROUP_CODE, SIGNAL_LIVE, MM_HIGHEST, MM_COUNTERS,
+    MM_ARG_START, MM_ARG_END, FIELDS,
 };
 
 enum kernel_struct { STRUCT_TASK, STRUCT_SIGNAL, STRUCT_MM, STRUCT_COUNTER, STRUCTS };
@@ -52,6 +53,8 @@ static const struct {
     [SIGNAL_LIVE] = {STRUCT_SIGNAL, "live", "counter", 4},
     [MM_HIGHEST] = {STRUCT_MM, "hiwater_rss", NULL, 8},
     [MM_COUNTERS] = {STRUCT_MM, "rss_stat", NULL, 0},
+    [MM_ARG_START] = {STRUCT_MM, "arg_start", NULL, 8},
+    [MM_ARG_END] = {STRUCT_MM, "arg_end", NULL, 8},
 };
 
 struct kernel_layout {
@@ -123,35 +126,56 @@ static int layout_read(struct kernel_layout *l)
 
 /* ==== The programs ============================================================================ */
 
-enum label { MEMBER, FULL, OUT, NO_MEMORY, HIGHEST_IS_MORE };
+enum label { FULL, OUT, NO_MEMORY, HIGHEST_IS_MORE, FITS, HAS_ROOM };
 
 /* The state of a task that is dead, and flags of helpers. */
-enum { DEAD = 0x80, NO_WAKEUP = BPF_RB_NO_WAKEUP, LEVELS_AT_MOST = 12, COMM_BYTES = 16 };
+enum { DEAD = 0x80, COMM_BYTES = 16 };
+
+/* A record of a thread ends where the arguments of a process begin. */
+enum { THREAD_BYTES = offsetof(struct task_end, arguments), RING_BYTES = 1 << 20 };
 
 /* Members of rss_stat: pages of files, anonymous ones, and those of shared memory. */
 static const unsigned resident_counters[] = {0, 1, 3};
 
-/* Jumps to OUT unless the current task is in the cgroup or below. A cgroup namespace hides how deep
- * the cgroup is, so all levels are tried; most tasks come here once in their life. */
-static void ends_write_membership(struct bpf_code *c, uint64_t cgroup)
+/* Jumps to OUT unless the current task is in the cgroup or below, and has it in register 6. In both
+ * tracepoints the task that ends is the current one. */
+static void ends_write_membership(struct bpf_code *c, int cgroups)
 {
-    code_set_long(c, BPF_REG_8, cgroup);
-    for (int level = 1; level <= LEVELS_AT_MOST; level++) {
-        code_set_number(c, BPF_REG_1, level);
-        code_call(c, BPF_FUNC_get_current_ancestor_cgroup_id);
-        code_jump_if(c, BPF_JEQ, BPF_REG_0, BPF_REG_8, MEMBER);
-        code_jump_if_number(c, BPF_JEQ, BPF_REG_0, 0, OUT);
-    }
-    code_jump(c, OUT);
-    code_label(c, MEMBER);
+    code_set_map(c, BPF_REG_1, cgroups);
+    code_set_number(c, BPF_REG_2, 0);
+    code_call(c, BPF_FUNC_current_task_under_cgroup);
+    code_jump_if_number(c, BPF_JNE, BPF_REG_0, 1, OUT);
+    code_call(c, BPF_FUNC_get_current_task_btf);
+    code_set(c, BPF_REG_6, BPF_REG_0);
 }
 
-/* Register 6 is the task, 7 the record, 9 its signals. */
-static void ends_copy(struct bpf_code *c, unsigned size, unsigned from, uint32_t offset,
-                      size_t to)
+/* Register 6 is the task, 7 the record, 9 its signals. What is in the task itself is loaded. What a
+ * pointer leads to is read by a call, since the kernel searches all its types by name for each
+ * pointer that is followed by a load, which makes loading the program three times as slow. */
+static void ends_copy(struct bpf_code *c, unsigned size, uint32_t offset, size_t to)
 {
-    code_load(c, size, BPF_REG_1, from, (int)offset);
+    code_load(c, size, BPF_REG_1, BPF_REG_6, (int)offset);
     code_store(c, size, BPF_REG_7, (int)to, BPF_REG_1);
+}
+
+static void ends_read_kernel(struct bpf_code *c, unsigned to, int to_offset, int bytes,
+                             unsigned from, uint32_t offset)
+{
+    code_set(c, BPF_REG_1, to);
+    code_compute_number(c, BPF_ADD, BPF_REG_1, to_offset);
+    code_set_number(c, BPF_REG_2, bytes);
+    code_set(c, BPF_REG_3, from);
+    code_compute_number(c, BPF_ADD, BPF_REG_3, (int)offset);
+    code_call(c, BPF_FUNC_probe_read_kernel);
+}
+
+/* A number or a pointer of 8 bytes into a register, by way of the stack. */
+static void ends_read_long(struct bpf_code *c, unsigned to, unsigned from, uint32_t offset)
+{
+    enum { SLOT = -8 };
+    code_store_number(c, BPF_DW, BPF_STACK, SLOT, 0);
+    ends_read_kernel(c, BPF_STACK, SLOT, 8, from, offset);
+    code_load(c, BPF_DW, to, BPF_STACK, SLOT);
 }
 
 #define RECORD(member) offsetof(struct task_end, member)
@@ -165,46 +189,50 @@ static void ends_count(struct bpf_code *c, int totals, size_t offset, unsigned f
 /* Room for a record in register 7, with what both kinds have. */
 static void ends_write_begin(struct bpf_code *c, int ring, const struct kernel_layout *l, int kind)
 {
+    int bytes = kind == TASK_END_THREAD ? (int)THREAD_BYTES : (int)sizeof(struct task_end);
     code_set_map(c, BPF_REG_1, ring);
-    code_set_number(c, BPF_REG_2, sizeof(struct task_end));
+    code_set_number(c, BPF_REG_2, bytes);
     code_set_number(c, BPF_REG_3, 0);
     code_call(c, BPF_FUNC_ringbuf_reserve);
     code_jump_if_number(c, BPF_JEQ, BPF_REG_0, 0, FULL);
     code_set(c, BPF_REG_7, BPF_REG_0);
     code_set_number(c, BPF_REG_1, 0);
-    for (size_t at = 0; at < sizeof(struct task_end); at += 8)
-        code_store(c, BPF_DW, BPF_REG_7, (int)at, BPF_REG_1);
+    for (int at = 0; at < bytes; at += 8)
+        code_store(c, BPF_DW, BPF_REG_7, at, BPF_REG_1);
     code_store_number(c, BPF_W, BPF_REG_7, RECORD(kind), kind);
     code_call(c, BPF_FUNC_ktime_get_ns);
     code_store(c, BPF_DW, BPF_REG_7, RECORD(end_ns), BPF_REG_0);
-    code_load(c, BPF_DW, BPF_REG_9, BPF_REG_6, (int)l->at[TASK_SIGNAL]);
+    ends_read_long(c, BPF_REG_9, BPF_REG_6, l->at[TASK_SIGNAL]);
     code_store(c, BPF_DW, BPF_REG_7, RECORD(signals), BPF_REG_9);
-    ends_copy(c, BPF_W, BPF_REG_6, l->at[TASK_TGID], RECORD(pid));
-    ends_copy(c, BPF_W, BPF_REG_6, l->at[TASK_PID], RECORD(thread));
-    ends_copy(c, BPF_W, BPF_REG_9, l->at[SIGNAL_FLAGS], RECORD(signal_flags));
-    ends_copy(c, BPF_W, BPF_REG_9, l->at[SIGNAL_GROUP_CODE], RECORD(group_exit_code));
-    ends_copy(c, BPF_W, BPF_REG_9, l->at[SIGNAL_LIVE], RECORD(live));
-    code_load(c, BPF_DW, BPF_REG_2, BPF_REG_6, (int)l->at[TASK_PARENT]);
-    ends_copy(c, BPF_W, BPF_REG_2, l->at[TASK_TGID], RECORD(parent));
+    ends_copy(c, BPF_W, l->at[TASK_TGID], RECORD(pid));
+    ends_copy(c, BPF_W, l->at[TASK_PID], RECORD(thread));
+    ends_read_kernel(c, BPF_REG_7, RECORD(signal_flags), 4, BPF_REG_9, l->at[SIGNAL_FLAGS]);
+    ends_read_kernel(c, BPF_REG_7, RECORD(group_exit_code), 4, BPF_REG_9,
+                     l->at[SIGNAL_GROUP_CODE]);
+    ends_read_kernel(c, BPF_REG_7, RECORD(live), 4, BPF_REG_9, l->at[SIGNAL_LIVE]);
+    ends_read_long(c, BPF_REG_8, BPF_REG_6, l->at[TASK_PARENT]);
+    ends_read_kernel(c, BPF_REG_7, RECORD(parent), 4, BPF_REG_8, l->at[TASK_TGID]);
 }
 
-/* Start, exit code and name of the task in register 6. */
-static void ends_write_identity(struct bpf_code *c, const struct kernel_layout *l)
+/* Start, exit code and name of a task. */
+static void ends_write_identity(struct bpf_code *c, const struct kernel_layout *l, unsigned task)
 {
-    ends_copy(c, BPF_DW, BPF_REG_6, l->at[TASK_START], RECORD(start_ns));
-    ends_copy(c, BPF_W, BPF_REG_6, l->at[TASK_EXIT_CODE], RECORD(exit_code));
-    code_set(c, BPF_REG_1, BPF_REG_7);
-    code_compute_number(c, BPF_ADD, BPF_REG_1, RECORD(name));
-    code_set_number(c, BPF_REG_2, COMM_BYTES);
-    code_set(c, BPF_REG_3, BPF_REG_6);
-    code_compute_number(c, BPF_ADD, BPF_REG_3, (int)l->at[TASK_COMM]);
-    code_call(c, BPF_FUNC_probe_read_kernel);
+    ends_read_kernel(c, BPF_REG_7, RECORD(start_ns), 8, task, l->at[TASK_START]);
+    ends_read_kernel(c, BPF_REG_7, RECORD(exit_code), 4, task, l->at[TASK_EXIT_CODE]);
+    ends_read_kernel(c, BPF_REG_7, RECORD(name), COMM_BYTES, task, l->at[TASK_COMM]);
 }
 
-static void ends_write_end(struct bpf_code *c, int totals)
+/* The reader is woken when the ring is half full; until then it comes with its samples. */
+static void ends_write_end(struct bpf_code *c, int totals, int ring)
 {
+    code_set_map(c, BPF_REG_1, ring);
+    code_set_number(c, BPF_REG_2, BPF_RB_AVAIL_DATA);
+    code_call(c, BPF_FUNC_ringbuf_query);
+    code_set_number(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
+    code_jump_if_number(c, BPF_JLT, BPF_REG_0, RING_BYTES / 2, HAS_ROOM);
+    code_set_number(c, BPF_REG_2, BPF_RB_FORCE_WAKEUP);
+    code_label(c, HAS_ROOM);
     code_set(c, BPF_REG_1, BPF_REG_7);
-    code_set_number(c, BPF_REG_2, NO_WAKEUP);
     code_call(c, BPF_FUNC_ringbuf_submit);
     code_jump(c, OUT);
     code_label(c, FULL);
@@ -216,7 +244,7 @@ static void ends_write_end(struct bpf_code *c, int totals)
 }
 
 /* sched_switch: the task before is the current one still, and everything it used is counted. */
-static void ends_write_switch(struct bpf_code *c, const struct kernel_layout *l, uint64_t cgroup,
+static void ends_write_switch(struct bpf_code *c, const struct kernel_layout *l, int cgroups,
                               int totals, int ring)
 {
     static const struct {
@@ -240,8 +268,7 @@ static void ends_write_switch(struct bpf_code *c, const struct kernel_layout *l,
     };
     code_load(c, BPF_DW, BPF_REG_2, BPF_REG_1, 3 * 8);
     code_jump_if_number(c, BPF_JNE, BPF_REG_2, DEAD, OUT);
-    code_load(c, BPF_DW, BPF_REG_6, BPF_REG_1, 1 * 8);
-    ends_write_membership(c, cgroup);
+    ends_write_membership(c, cgroups);
     code_load(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int)l->at[TASK_CPU]);
     ends_count(c, totals, offsetof(struct task_totals, cpu_ns), BPF_REG_1);
     code_set_number(c, BPF_REG_1, 1);
@@ -249,48 +276,64 @@ static void ends_write_switch(struct bpf_code *c, const struct kernel_layout *l,
     ends_write_begin(c, ring, l, TASK_END_THREAD);
     for (size_t i = 0; i < ARRAY_LEN(copied); i++)
         if (l->has_io || copied[i].from < TASK_RCHAR)
-            ends_copy(c, BPF_DW, BPF_REG_6, l->at[copied[i].from], copied[i].to);
-    ends_write_identity(c, l);
-    ends_write_end(c, totals);
+            ends_copy(c, BPF_DW, l->at[copied[i].from], copied[i].to);
+    ends_write_identity(c, l, BPF_REG_6);
+    ends_write_end(c, totals, ring);
+}
+
+/* The beginning of the arguments of the memory in register 8, unless it was swapped out. */
+static void ends_write_arguments(struct bpf_code *c, const struct kernel_layout *l)
+{
+    ends_read_long(c, BPF_REG_9, BPF_REG_8, l->at[MM_ARG_START]);
+    ends_read_long(c, BPF_REG_2, BPF_REG_8, l->at[MM_ARG_END]);
+    code_compute(c, BPF_SUB, BPF_REG_2, BPF_REG_9);
+    code_jump_if_number(c, BPF_JLE, BPF_REG_2, TASK_ARGUMENTS_BYTES, FITS);
+    code_set_number(c, BPF_REG_2, TASK_ARGUMENTS_BYTES);
+    code_label(c, FITS);
+    code_store(c, BPF_W, BPF_REG_7, RECORD(arguments_bytes), BPF_REG_2);
+    code_set(c, BPF_REG_1, BPF_REG_7);
+    code_compute_number(c, BPF_ADD, BPF_REG_1, RECORD(arguments));
+    code_set(c, BPF_REG_3, BPF_REG_9);
+    code_call(c, BPF_FUNC_probe_read_user);
 }
 
 /* sched_process_exit with the last thread of a process: how it ends is settled, and its memory is
  * there. The highest mark is brought up to date only when memory shrinks, so what it has now may be
  * more. */
-static void ends_write_exit(struct bpf_code *c, const struct kernel_layout *l, uint64_t cgroup,
+static void ends_write_exit(struct bpf_code *c, const struct kernel_layout *l, int cgroups,
                             int totals, int ring)
 {
     code_load(c, BPF_DW, BPF_REG_2, BPF_REG_1, 1 * 8);
     code_compute_number(c, BPF_AND, BPF_REG_2, 0xff);
     code_jump_if_number(c, BPF_JEQ, BPF_REG_2, 0, OUT);
-    code_load(c, BPF_DW, BPF_REG_6, BPF_REG_1, 0);
-    ends_write_membership(c, cgroup);
+    ends_write_membership(c, cgroups);
     code_set_number(c, BPF_REG_1, 1);
     ends_count(c, totals, offsetof(struct task_totals, processes), BPF_REG_1);
     ends_write_begin(c, ring, l, TASK_END_PROCESS);
-    code_load(c, BPF_DW, BPF_REG_2, BPF_REG_6, (int)l->at[TASK_MM]);
-    code_jump_if_number(c, BPF_JEQ, BPF_REG_2, 0, NO_MEMORY);
-    code_set_number(c, BPF_REG_3, 0);
+    ends_read_long(c, BPF_REG_8, BPF_REG_6, l->at[TASK_MM]);
+    code_jump_if_number(c, BPF_JEQ, BPF_REG_8, 0, NO_MEMORY);
+    code_set_number(c, BPF_REG_9, 0);
     for (size_t i = 0; i < ARRAY_LEN(resident_counters); i++) {
-        code_load(c, BPF_DW, BPF_REG_1, BPF_REG_2,
-                  (int)(l->at[MM_COUNTERS] + resident_counters[i] * l->counter_bytes +
-                        l->counter_count_at));
-        code_compute(c, BPF_ADD, BPF_REG_3, BPF_REG_1);
+        ends_read_long(c, BPF_REG_1, BPF_REG_8,
+                       l->at[MM_COUNTERS] + resident_counters[i] * l->counter_bytes +
+                           l->counter_count_at);
+        code_compute(c, BPF_ADD, BPF_REG_9, BPF_REG_1);
     }
-    code_load(c, BPF_DW, BPF_REG_1, BPF_REG_2, (int)l->at[MM_HIGHEST]);
-    code_jump_if(c, BPF_JSGT, BPF_REG_1, BPF_REG_3, HIGHEST_IS_MORE);
-    code_set(c, BPF_REG_1, BPF_REG_3);
+    ends_read_long(c, BPF_REG_1, BPF_REG_8, l->at[MM_HIGHEST]);
+    code_jump_if(c, BPF_JSGT, BPF_REG_1, BPF_REG_9, HIGHEST_IS_MORE);
+    code_set(c, BPF_REG_1, BPF_REG_9);
     code_label(c, HIGHEST_IS_MORE);
     code_store(c, BPF_DW, BPF_REG_7, RECORD(peak_pages), BPF_REG_1);
+    ends_write_arguments(c, l);
     code_label(c, NO_MEMORY);
-    code_load(c, BPF_DW, BPF_REG_6, BPF_REG_6, (int)l->at[TASK_LEADER]);
-    ends_write_identity(c, l);
-    ends_write_end(c, totals);
+    ends_read_long(c, BPF_REG_8, BPF_REG_6, l->at[TASK_LEADER]);
+    ends_write_identity(c, l, BPF_REG_8);
+    ends_write_end(c, totals, ring);
 }
 
 /* ==== Reading ================================================================================= */
 
-enum { RING_BYTES = 1 << 20, RECORD_HEADER_BYTES = 8 };
+enum { RECORD_HEADER_BYTES = 8 };
 
 struct task_ends {
     int links[2]; /* owned; -1: closed */
@@ -307,15 +350,14 @@ static size_t ends_page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int ends_load(struct bpf_code *c, uint32_t type, const char *name)
+/* Not as the type TRACING: for that the kernel searches all its types for a name, which takes longer
+ * than everything else here. */
+static int ends_load(struct bpf_code *c, const char *tracepoint, const char *name)
 {
-    const struct bpf_program_kind kind = {.type = BPF_PROG_TYPE_TRACING,
-                                          .attach_type = BPF_TRACE_RAW_TP,
-                                          .attach_btf_id = type,
-                                          .licence = "Dual MIT/GPL",
-                                          .name = name};
+    const struct bpf_program_kind kind = {
+        .type = BPF_PROG_TYPE_RAW_TRACEPOINT, .licence = "Dual MIT/GPL", .name = name};
     CLEANUP_CLOSE int program = bpf_program_load(c, &kind);
-    return program < 0 ? program : bpf_tracepoint_attach(program);
+    return program < 0 ? program : bpf_tracepoint_attach(program, tracepoint);
 }
 
 static int ends_map(struct task_ends *t, int totals)
@@ -337,7 +379,7 @@ static int ends_map(struct task_ends *t, int totals)
     return 0;
 }
 
-int task_ends_open(struct task_ends **ret, uint64_t cgroup)
+int task_ends_open(struct task_ends **ret, int cgroup)
 {
     struct kernel_layout layout;
     struct bpf_code *c = NULL;
@@ -346,7 +388,8 @@ int task_ends_open(struct task_ends **ret, uint64_t cgroup)
         return -ENOMEM;
     *t = (struct task_ends){.links = {-1, -1}, .ring = -1};
     CLEANUP_CLOSE int totals = bpf_array_make(sizeof *t->totals);
-    int r = totals;
+    CLEANUP_CLOSE int cgroups = totals < 0 ? -1 : bpf_cgroup_array_make(cgroup);
+    int r = totals < 0 ? totals : cgroups;
     if (r >= 0)
         r = layout_read(&layout);
     if (r == 0)
@@ -356,12 +399,12 @@ int task_ends_open(struct task_ends **ret, uint64_t cgroup)
     if (r == 0 && !(c = calloc(2, sizeof *c)))
         r = -ENOMEM;
     if (r == 0) {
-        ends_write_switch(&c[0], &layout, cgroup, totals, t->ring);
-        r = t->links[0] = ends_load(&c[0], layout.switch_type, "toll_dead");
+        ends_write_switch(&c[0], &layout, cgroups, totals, t->ring);
+        r = t->links[0] = ends_load(&c[0], "sched_switch", "toll_dead");
     }
     if (r >= 0 && layout.has_processes) {
-        ends_write_exit(&c[1], &layout, cgroup, totals, t->ring);
-        t->links[1] = ends_load(&c[1], layout.exit_type, "toll_exit");
+        ends_write_exit(&c[1], &layout, cgroups, totals, t->ring);
+        t->links[1] = ends_load(&c[1], "sched_process_exit", "toll_exit");
         t->has_processes = t->links[1] >= 0;
     }
     free(c);
@@ -390,6 +433,11 @@ void task_ends_close(struct task_ends *t)
     free(t);
 }
 
+int task_ends_fd(const struct task_ends *t)
+{
+    return t->ring;
+}
+
 bool task_ends_has_processes(const struct task_ends *t)
 {
     return t->has_processes;
@@ -406,9 +454,11 @@ void task_ends_read(struct task_ends *t, void (*take)(void *arg, const struct ta
         struct task_end e;
         if (length & BPF_RINGBUF_BUSY_BIT)
             break; /* it is being written */
-        if (!(length & BPF_RINGBUF_DISCARD_BIT) && length == sizeof e) {
-            memcpy(&e, record + RECORD_HEADER_BYTES, sizeof e);
+        if (length == THREAD_BYTES || length == sizeof e) { /* and neither bit is set */
+            memcpy(&e, record + RECORD_HEADER_BYTES, length);
             e.name[sizeof e.name - 1] = '\0';
+            if (length == THREAD_BYTES)
+                e.arguments_bytes = 0;
             take(arg, &e);
         }
         uint32_t bytes = (length & ~BPF_RINGBUF_DISCARD_BIT) + RECORD_HEADER_BYTES;

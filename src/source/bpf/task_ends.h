@@ -20,6 +20,7 @@ struct task_totals {
     uint64_t lost;      /* records for which there was no room */
 };
 
+enum { TASK_ARGUMENTS_BYTES = 256 };
 enum task_end_kind { TASK_END_THREAD = 1, TASK_END_PROCESS = 2 };
 
 /* As the programs write it. Of a thread, everything but the peak; of a process its identity, how it
@@ -39,14 +40,20 @@ struct task_end {
     int32_t exit_code, group_exit_code; /* as wait4 has them */
     uint32_t signal_flags;
     char name[16];
+    uint32_t arguments_bytes, reserved; /* of a process: as many as were kept, 0 unknown */
+    char arguments[TASK_ARGUMENTS_BYTES]; /* each terminated, as in /proc/PID/cmdline */
 };
 
 struct task_ends;
 
-/* Records from now on. cgroup: the kernel's number of it. 0, or -errno: -EPERM without the
+/* Records from now on. cgroup: a descriptor of its directory. 0, or -errno: -EPERM without the
  * capabilities, -ENOENT without BTF, -EOPNOTSUPP when this kernel's types are not as expected. */
-int task_ends_open(struct task_ends **ret, uint64_t cgroup);
+int task_ends_open(struct task_ends **ret, int cgroup);
 void task_ends_close(struct task_ends *t);
+
+/* Readable when half of the room for records is used; otherwise they wait for task_ends_read.
+ * Borrowed. */
+int task_ends_fd(const struct task_ends *t);
 
 /* Whether ends of processes are counted and recorded beside those of threads. */
 bool task_ends_has_processes(const struct task_ends *t);
