@@ -2,6 +2,7 @@
 #include "source/bpf/program.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -149,6 +150,12 @@ void code_add_to_memory(struct bpf_code *c, unsigned at, int offset, unsigned fr
     code_add(c, BPF_STX | BPF_XADD | BPF_DW, at, from, offset, BPF_ADD);
 }
 
+void code_exchange_add(struct bpf_code *c, unsigned at, int offset, unsigned number)
+{
+    enum { FETCH = 1 }; /* which older headers do not have */
+    code_add(c, BPF_STX | BPF_XADD | BPF_DW, at, number, offset, BPF_ADD | FETCH);
+}
+
 static int code_resolve(struct bpf_code *c)
 {
     for (unsigned i = 0; i < c->count && !c->failed; i++) {
@@ -205,7 +212,7 @@ int bpf_cgroup_array_make(int cgroup)
     attr.max_entries = 1;
     snprintf(attr.map_name, sizeof attr.map_name, "toll");
     int map = bpf_call(BPF_MAP_CREATE, &attr, sizeof attr);
-    if (map < 0)
+    if (map < 0 || cgroup < 0)
         return map;
     BPF_ATTR_EMPTY(put);
     uint32_t key = 0, value = (uint32_t)cgroup;
@@ -216,6 +223,36 @@ int bpf_cgroup_array_make(int cgroup)
     if (r < 0)
         close(map);
     return r < 0 ? r : map;
+}
+
+int bpf_hash_make(size_t value_bytes, unsigned entries_at_most)
+{
+    BPF_ATTR_EMPTY(attr);
+    attr.map_type = BPF_MAP_TYPE_HASH;
+    attr.key_size = sizeof(uint64_t);
+    attr.value_size = (uint32_t)value_bytes;
+    attr.max_entries = entries_at_most;
+    attr.map_flags = BPF_F_NO_PREALLOC;
+    snprintf(attr.map_name, sizeof attr.map_name, "toll");
+    return bpf_call(BPF_MAP_CREATE, &attr, sizeof attr);
+}
+
+ssize_t bpf_hash_values(int hash, void *values, size_t room)
+{
+    uint32_t next = 0;
+    CLEANUP_FREE uint64_t *keys = calloc(room, sizeof *keys);
+    if (!keys)
+        return -ENOMEM;
+    BPF_ATTR_EMPTY(attr);
+    attr.batch.out_batch = (uint64_t)(uintptr_t)&next;
+    attr.batch.keys = (uint64_t)(uintptr_t)keys;
+    attr.batch.values = (uint64_t)(uintptr_t)values;
+    attr.batch.count = (uint32_t)room;
+    attr.batch.map_fd = (uint32_t)hash;
+    int r = bpf_call(BPF_MAP_LOOKUP_BATCH, &attr, sizeof attr);
+    if (r < 0 && r != -ENOENT) /* which says that there are no more */
+        return r;
+    return r == 0 ? -ENOSPC : (ssize_t)attr.batch.count;
 }
 
 int bpf_program_load(struct bpf_code *c, const struct bpf_program_kind *kind)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Small programs for the kernel, written as instructions and loaded through bpf(2): no compiler, no
  * library, no file. A program is a sequence of the calls below, in the order in which it runs;
- * jumps go forward to labels, unless they say otherwise. Registers are numbered as in the kernel: 0 is a result, 1 to 5 are
- * arguments that a call destroys, 6 to 9 are kept, 10 is the end of the stack. */
+ * jumps go forward to labels, unless they say otherwise. Registers are numbered as in the kernel: 0
+ * is a result, 1 to 5 are arguments that a call destroys, 6 to 9 are kept, 10 is the end of the
+ * stack. */
 #pragma once
 
 #include "base/util.h"
 
 #include <linux/bpf.h>
+#include <sys/types.h>
 
 enum { BPF_CODE_AT_MOST = 320, BPF_LABELS_AT_MOST = 32, BPF_STACK = BPF_REG_10 };
 
@@ -48,6 +50,8 @@ void code_set_map_value(struct bpf_code *c, unsigned to, int map, unsigned offse
 
 /* Adds a register to a 64-bit number in memory, whatever other CPUs do to it meanwhile. */
 void code_add_to_memory(struct bpf_code *c, unsigned at, int offset, unsigned from);
+/* The same; the register has what was there before (Linux 5.12). */
+void code_exchange_add(struct bpf_code *c, unsigned at, int offset, unsigned number);
 
 /* ---- bpf(2) ---------------------------------------------------------------------------------- */
 
@@ -57,9 +61,15 @@ int bpf_array_make(size_t value_bytes);
 /* A ring of that many bytes, a power of two. The descriptor, or -errno. */
 int bpf_ring_make(size_t bytes);
 
-/* An array with that cgroup, a descriptor of its directory, for bpf_current_task_under_cgroup. The
- * descriptor, or -errno. */
+/* An array with that cgroup, a descriptor of its directory, for bpf_current_task_under_cgroup; empty
+ * with -1. The descriptor, or -errno. */
 int bpf_cgroup_array_make(int cgroup);
+/* A table from 64-bit keys to values, whose memory grows with the entries. The descriptor, or
+ * -errno. */
+int bpf_hash_make(size_t value_bytes, unsigned entries_at_most);
+/* Copies all values into an array with that much room (Linux 5.6). How many, or -errno; -ENOSPC when
+ * there are more. */
+ssize_t bpf_hash_values(int hash, void *values, size_t room);
 
 /* What loading needs beside the instructions. */
 struct bpf_program_kind {

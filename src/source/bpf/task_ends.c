@@ -5,7 +5,11 @@
 #include "source/bpf/program.h"
 
 #include <linux/btf.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ==== Where things are in the kernel ========================================================== */
 
@@ -14,11 +18,11 @@ enum field {
     TASK_PID, TASK_TGID, TASK_START, TASK_EXIT_CODE, TASK_SIGNAL, TASK_PARENT, TASK_LEADER, TASK_MM,
     TASK_COMM, TASK_CPU, TASK_USER, TASK_SYSTEM, TASK_MINOR, TASK_MAJOR, TASK_VOLUNTARY,
     TASK_INVOLUNTARY, TASK_RCHAR, TASK_WCHAR, TASK_SYSCR, TASK_SYSCW, TASK_READ, TASK_WRITTEN,
-    TASK_CANCELLED, SIGNAL_FLAGS, SIGNAL_GROUP_CODE, SIGNAL_LIVE, MM_HIGHEST, MM_COUNTERS,
-    MM_ARG_START, MM_ARG_END, FIELDS,
+    TASK_CANCELLED, TASK_FLAGS, SIGNAL_FLAGS, SIGNAL_GROUP_CODE, MM_HIGHEST, MM_COUNTERS,
+    MM_ARG_START, MM_ARG_END, SOCK_FAMILY, FIELDS,
 };
 
-enum kernel_struct { STRUCT_TASK, STRUCT_SIGNAL, STRUCT_MM, STRUCT_COUNTER, STRUCTS };
+enum kernel_struct { STRUCT_TASK, STRUCT_SIGNAL, STRUCT_MM, STRUCT_COUNTER, STRUCT_SOCK, STRUCTS };
 
 static const struct {
     enum kernel_struct of;
@@ -48,21 +52,35 @@ static const struct {
     [TASK_READ] = {STRUCT_TASK, "ioac", "read_bytes", 8},
     [TASK_WRITTEN] = {STRUCT_TASK, "ioac", "write_bytes", 8},
     [TASK_CANCELLED] = {STRUCT_TASK, "ioac", "cancelled_write_bytes", 8},
+    [TASK_FLAGS] = {STRUCT_TASK, "flags", NULL, 4},
     [SIGNAL_FLAGS] = {STRUCT_SIGNAL, "flags", NULL, 4},
     [SIGNAL_GROUP_CODE] = {STRUCT_SIGNAL, "group_exit_code", NULL, 4},
-    [SIGNAL_LIVE] = {STRUCT_SIGNAL, "live", "counter", 4},
     [MM_HIGHEST] = {STRUCT_MM, "hiwater_rss", NULL, 8},
     [MM_COUNTERS] = {STRUCT_MM, "rss_stat", NULL, 0},
     [MM_ARG_START] = {STRUCT_MM, "arg_start", NULL, 8},
     [MM_ARG_END] = {STRUCT_MM, "arg_end", NULL, 8},
+    [SOCK_FAMILY] = {STRUCT_SOCK, "__sk_common", "skc_family", 2},
+};
+
+/* The programs, each at a tracepoint; the first two are needed, the others if they can be had. */
+enum program { SWITCH, FORK, EXIT, SEND, RECEIVE, PROGRAMS };
+
+static const struct {
+    const char *tracepoint, *type, *name;
+} programs[PROGRAMS] = {
+    [SWITCH] = {"sched_switch", "btf_trace_sched_switch", "toll_dead"},
+    [FORK] = {"sched_process_fork", "btf_trace_sched_process_fork", "toll_born"},
+    [EXIT] = {"sched_process_exit", "btf_trace_sched_process_exit", "toll_exit"},
+    [SEND] = {"sock_send_length", "btf_trace_sock_send_length", "toll_send"},
+    [RECEIVE] = {"sock_recv_length", "btf_trace_sock_recv_length", "toll_receive"},
 };
 
 struct kernel_layout {
     uint32_t at[FIELDS];
     bool has_io;
     bool has_processes; /* the tracepoint of a process's end has what is needed, and its memory */
+    bool has_traffic;   /* the tracepoints of sockets */
     uint32_t counter_bytes, counter_count_at; /* of rss_stat */
-    uint32_t switch_type, exit_type;          /* the tracepoints */
 };
 
 static bool layout_find(const struct btf *b, const uint32_t structs[STRUCTS], enum field f,
@@ -78,47 +96,66 @@ static bool layout_find(const struct btf *b, const uint32_t structs[STRUCTS], en
     return !fields[f].bytes || btf_size(b, type) == fields[f].bytes;
 }
 
+static bool layout_passes_task(const struct btf *b, uint32_t tracepoint, unsigned parameter,
+                               uint32_t task)
+{
+    uint32_t type;
+    return btf_trace_parameter(b, tracepoint, parameter, &type) && btf_points_to(b, type, task);
+}
+
+static bool layout_passes_bytes(const struct btf *b, uint32_t tracepoint, unsigned parameter,
+                                unsigned bytes)
+{
+    uint32_t type;
+    return btf_trace_parameter(b, tracepoint, parameter, &type) && btf_size(b, type) == bytes;
+}
+
 static int layout_read(struct kernel_layout *l)
 {
-    enum { SWITCH = STRUCTS, EXIT, WANTED };
-    struct btf_wanted wanted[WANTED] = {
+    struct btf_wanted wanted[STRUCTS + PROGRAMS] = {
         [STRUCT_TASK] = {"task_struct", BTF_KIND_STRUCT, 0},
         [STRUCT_SIGNAL] = {"signal_struct", BTF_KIND_STRUCT, 0},
         [STRUCT_MM] = {"mm_struct", BTF_KIND_STRUCT, 0},
         [STRUCT_COUNTER] = {"percpu_counter", BTF_KIND_STRUCT, 0},
-        [SWITCH] = {"btf_trace_sched_switch", BTF_KIND_TYPEDEF, 0},
-        [EXIT] = {"btf_trace_sched_process_exit", BTF_KIND_TYPEDEF, 0},
+        [STRUCT_SOCK] = {"sock", BTF_KIND_STRUCT, 0},
     };
+    for (unsigned p = 0; p < PROGRAMS; p++)
+        wanted[STRUCTS + p] = (struct btf_wanted){programs[p].type, BTF_KIND_TYPEDEF, 0};
     struct btf b;
-    int r = btf_open(&b, wanted, WANTED);
+    int r = btf_open(&b, wanted, STRUCTS + PROGRAMS);
     if (r < 0)
         return r;
-    uint32_t structs[STRUCTS], type, at;
+    uint32_t structs[STRUCTS], points[PROGRAMS], type, at;
     for (unsigned i = 0; i < STRUCTS; i++)
         structs[i] = wanted[i].id;
-    *l = (struct kernel_layout){.switch_type = wanted[SWITCH].id, .exit_type = wanted[EXIT].id,
-                                .has_io = true, .has_processes = true};
+    for (unsigned p = 0; p < PROGRAMS; p++)
+        points[p] = wanted[STRUCTS + p].id;
+    *l = (struct kernel_layout){.has_io = true, .has_processes = true, .has_traffic = true};
     bool is_known = true;
     for (unsigned i = 0; i < FIELDS; i++) {
         bool found = layout_find(&b, structs, i, &l->at[i]);
         if (i >= TASK_RCHAR && i <= TASK_CANCELLED)
             l->has_io &= found; /* a matter of the kernel's configuration */
-        else if (i >= MM_HIGHEST)
+        else if (i >= MM_HIGHEST && i <= MM_ARG_END)
             l->has_processes &= found;
+        else if (i == SOCK_FAMILY)
+            l->has_traffic &= found;
         else
             is_known &= found;
     }
     /* preempt, previous task, next task, state of the previous one: since Linux 5.18. */
-    is_known &= btf_trace_parameter(&b, l->switch_type, 1, &type) &&
-                btf_points_to(&b, type, structs[STRUCT_TASK]) &&
-                btf_trace_parameter(&b, l->switch_type, 3, &type) && btf_size(&b, type) == 4;
+    is_known &= layout_passes_task(&b, points[SWITCH], 1, structs[STRUCT_TASK]) &&
+                layout_passes_bytes(&b, points[SWITCH], 3, 4) &&
+                layout_passes_task(&b, points[FORK], 1, structs[STRUCT_TASK]);
     /* The task, whether its process ends with it: since Linux 6.16, before the memory is gone. */
-    l->has_processes &= btf_trace_parameter(&b, l->exit_type, 1, &type) &&
-                        btf_size(&b, type) == 1 &&
+    l->has_processes &= layout_passes_bytes(&b, points[EXIT], 1, 1) &&
                         btf_member(&b, structs[STRUCT_MM], "rss_stat", &at, &type) &&
                         btf_size(&b, type) == btf_size(&b, structs[STRUCT_COUNTER]) &&
                         btf_member(&b, structs[STRUCT_COUNTER], "count", &l->counter_count_at,
                                    NULL);
+    /* The socket, the length or an error, flags. */
+    l->has_traffic &= layout_passes_bytes(&b, points[SEND], 2, 4) &&
+                      layout_passes_bytes(&b, points[RECEIVE], 2, 4);
     l->counter_bytes = btf_size(&b, structs[STRUCT_COUNTER]);
     btf_close(&b);
     return is_known ? 0 : -EOPNOTSUPP;
@@ -126,22 +163,48 @@ static int layout_read(struct kernel_layout *l)
 
 /* ==== The programs ============================================================================ */
 
-enum label { FULL, OUT, NO_MEMORY, HIGHEST_IS_MORE, FITS, HAS_ROOM };
+enum label {
+    FULL, OUT, NO_MEMORY, HIGHEST_IS_MORE, FITS, HAS_ROOM, FOUND, COUNTED, IS_NETWORK,
+};
 
 /* The state of a task that is dead, and flags of helpers. */
 enum { DEAD = 0x80, COMM_BYTES = 16 };
 
 /* A record of a thread ends where the arguments of a process begin. */
-enum { THREAD_BYTES = offsetof(struct task_end, arguments), RING_BYTES = 1 << 20 };
+enum { THREAD_BYTES = offsetof(struct task_end, arguments), RING_BYTES = 2 << 20 };
+
+/* Of a process that has, or had, more than one thread, or used a socket; by the address of its
+ * signals. It goes with the last thread. */
+struct process_count {
+    uint64_t others;  /* threads that have not ended, less one */
+    uint64_t further; /* threads that there ever were, less one */
+    struct process_traffic traffic;
+};
+
+enum { PROCESSES_AT_MOST = 32768 };
+
+/* Descriptors of the maps that the programs share. */
+enum end_map { MAP_CGROUPS, MAP_TOTALS, MAP_RING, MAP_PROCESSES, MAPS };
+
+/* On the stack: what was read, the key of a process, what the record of its last thread has, a new
+ * entry. */
+enum {
+    SLOT_AT = -8,
+    KEY_AT = -16,
+    THREADS_AT = -24,
+    SENT_AT = -32,
+    RECEIVED_AT = -40,
+    ENTRY_AT = RECEIVED_AT - (int)sizeof(struct process_count),
+};
 
 /* Members of rss_stat: pages of files, anonymous ones, and those of shared memory. */
 static const unsigned resident_counters[] = {0, 1, 3};
 
-/* Jumps to OUT unless the current task is in the cgroup or below, and has it in register 6. In both
- * tracepoints the task that ends is the current one. */
-static void ends_write_membership(struct bpf_code *c, int cgroups)
+/* Jumps to OUT unless the current task is in the cgroup or below, and has it in register 6. That is
+ * the one that ends, that becomes a parent, or that uses a socket. */
+static void ends_write_membership(struct bpf_code *c, const int maps[MAPS])
 {
-    code_set_map(c, BPF_REG_1, cgroups);
+    code_set_map(c, BPF_REG_1, maps[MAP_CGROUPS]);
     code_set_number(c, BPF_REG_2, 0);
     code_call(c, BPF_FUNC_current_task_under_cgroup);
     code_jump_if_number(c, BPF_JNE, BPF_REG_0, 1, OUT);
@@ -172,25 +235,130 @@ static void ends_read_kernel(struct bpf_code *c, unsigned to, int to_offset, int
 /* A number or a pointer of 8 bytes into a register, by way of the stack. */
 static void ends_read_long(struct bpf_code *c, unsigned to, unsigned from, uint32_t offset)
 {
-    enum { SLOT = -8 };
-    code_store_number(c, BPF_DW, BPF_STACK, SLOT, 0);
-    ends_read_kernel(c, BPF_STACK, SLOT, 8, from, offset);
-    code_load(c, BPF_DW, to, BPF_STACK, SLOT);
+    code_store_number(c, BPF_DW, BPF_STACK, SLOT_AT, 0);
+    ends_read_kernel(c, BPF_STACK, SLOT_AT, 8, from, offset);
+    code_load(c, BPF_DW, to, BPF_STACK, SLOT_AT);
 }
 
 #define RECORD(member) offsetof(struct task_end, member)
 
-static void ends_count(struct bpf_code *c, int totals, size_t offset, unsigned from)
+static void ends_count(struct bpf_code *c, const int maps[MAPS], size_t offset, unsigned from)
 {
-    code_set_map_value(c, BPF_REG_2, totals, (unsigned)offset);
+    code_set_map_value(c, BPF_REG_2, maps[MAP_TOTALS], (unsigned)offset);
     code_add_to_memory(c, BPF_REG_2, 0, from);
 }
 
+static void ends_count_one(struct bpf_code *c, const int maps[MAPS], size_t offset)
+{
+    code_set_number(c, BPF_REG_1, 1);
+    ends_count(c, maps, offset, BPF_REG_1);
+}
+
+static void ends_write_out(struct bpf_code *c)
+{
+    code_label(c, OUT);
+    code_set_number(c, BPF_REG_0, 0);
+    code_exit(c);
+}
+
+/* The key of the process of the task in register 6. */
+static void ends_write_key(struct bpf_code *c, const struct kernel_layout *l)
+{
+    code_store_number(c, BPF_DW, BPF_STACK, KEY_AT, 0);
+    ends_read_kernel(c, BPF_STACK, KEY_AT, 8, BPF_REG_6, l->at[TASK_SIGNAL]);
+}
+
+static void ends_call_with_key(struct bpf_code *c, const int maps[MAPS], int helper)
+{
+    code_set_map(c, BPF_REG_1, maps[MAP_PROCESSES]);
+    code_set(c, BPF_REG_2, BPF_STACK);
+    code_compute_number(c, BPF_ADD, BPF_REG_2, KEY_AT);
+    code_call(c, helper);
+}
+
+/* The entry of the process of the task in register 6 in register 0; to OUT where there is none and no
+ * room for one. */
+static void ends_write_entry(struct bpf_code *c, const struct kernel_layout *l,
+                             const int maps[MAPS])
+{
+    ends_write_key(c, l);
+    ends_call_with_key(c, maps, BPF_FUNC_map_lookup_elem);
+    code_jump_if_number(c, BPF_JNE, BPF_REG_0, 0, FOUND);
+    for (int at = 0; at < (int)sizeof(struct process_count); at += 8)
+        code_store_number(c, BPF_DW, BPF_STACK, ENTRY_AT + at, 0);
+    code_load(c, BPF_W, BPF_REG_1, BPF_REG_6, (int)l->at[TASK_TGID]);
+    code_store(c, BPF_W, BPF_STACK, ENTRY_AT + (int)offsetof(struct process_count, traffic.pid),
+               BPF_REG_1);
+    code_set(c, BPF_REG_3, BPF_STACK);
+    code_compute_number(c, BPF_ADD, BPF_REG_3, ENTRY_AT);
+    code_set_number(c, BPF_REG_4, BPF_NOEXIST); /* another thread may be faster */
+    ends_call_with_key(c, maps, BPF_FUNC_map_update_elem);
+    ends_call_with_key(c, maps, BPF_FUNC_map_lookup_elem);
+    code_jump_if_number(c, BPF_JNE, BPF_REG_0, 0, FOUND);
+    ends_count_one(c, maps, offsetof(struct task_totals, uncounted));
+    code_jump(c, OUT);
+    code_label(c, FOUND);
+}
+
+/* sched_process_fork: a thread is one more of the process of its parent. */
+static void ends_write_fork(struct bpf_code *c, const struct kernel_layout *l,
+                            const int maps[MAPS])
+{
+    code_load(c, BPF_DW, BPF_REG_7, BPF_REG_1, 1 * 8);
+    ends_write_membership(c, maps);
+    ends_count_one(c, maps, offsetof(struct task_totals, born));
+    code_store_number(c, BPF_DW, BPF_STACK, SLOT_AT, 0);
+    ends_read_kernel(c, BPF_STACK, SLOT_AT, 4, BPF_REG_7, l->at[TASK_TGID]);
+    code_load(c, BPF_W, BPF_REG_1, BPF_STACK, SLOT_AT);
+    code_load(c, BPF_W, BPF_REG_2, BPF_REG_6, (int)l->at[TASK_TGID]);
+    code_jump_if(c, BPF_JNE, BPF_REG_1, BPF_REG_2, OUT);
+    ends_write_entry(c, l, maps);
+    code_set_number(c, BPF_REG_1, 1);
+    code_add_to_memory(c, BPF_REG_0, offsetof(struct process_count, others), BPF_REG_1);
+    code_add_to_memory(c, BPF_REG_0, offsetof(struct process_count, further), BPF_REG_1);
+    ends_write_out(c);
+}
+
+/* sock_send_length and sock_recv_length: a socket, how many bytes or an error, flags. */
+static void ends_write_traffic(struct bpf_code *c, const struct kernel_layout *l,
+                               const int maps[MAPS], enum program p)
+{
+    enum { STAYS = MSG_PEEK | MSG_ERRQUEUE }; /* bytes that are left there, that were sent before */
+    code_load(c, BPF_DW, BPF_REG_7, BPF_REG_1, 1 * 8);
+    code_compute_number(c, BPF_LSH, BPF_REG_7, 32);
+    code_compute_number(c, BPF_ARSH, BPF_REG_7, 32);
+    code_jump_if_number(c, BPF_JSLE, BPF_REG_7, 0, OUT);
+    code_load(c, BPF_DW, BPF_REG_8, BPF_REG_1, 0);
+    if (p == RECEIVE) {
+        code_load(c, BPF_DW, BPF_REG_2, BPF_REG_1, 2 * 8);
+        code_compute_number(c, BPF_AND, BPF_REG_2, STAYS);
+        code_jump_if_number(c, BPF_JNE, BPF_REG_2, 0, OUT);
+    }
+    ends_write_membership(c, maps);
+    code_store_number(c, BPF_DW, BPF_STACK, SLOT_AT, 0);
+    ends_read_kernel(c, BPF_STACK, SLOT_AT, 2, BPF_REG_8, l->at[SOCK_FAMILY]);
+    code_load(c, BPF_H, BPF_REG_1, BPF_STACK, SLOT_AT);
+    code_jump_if_number(c, BPF_JEQ, BPF_REG_1, AF_INET, IS_NETWORK);
+    code_jump_if_number(c, BPF_JNE, BPF_REG_1, AF_INET6, OUT);
+    code_label(c, IS_NETWORK);
+    ends_count(c, maps,
+               p == SEND ? offsetof(struct task_totals, sent_bytes)
+                         : offsetof(struct task_totals, received_bytes),
+               BPF_REG_7);
+    ends_write_entry(c, l, maps);
+    code_add_to_memory(c, BPF_REG_0,
+                       p == SEND ? offsetof(struct process_count, traffic.sent_bytes)
+                                 : offsetof(struct process_count, traffic.received_bytes),
+                       BPF_REG_7);
+    ends_write_out(c);
+}
+
 /* Room for a record in register 7, with what both kinds have. */
-static void ends_write_begin(struct bpf_code *c, int ring, const struct kernel_layout *l, int kind)
+static void ends_write_begin(struct bpf_code *c, const struct kernel_layout *l,
+                             const int maps[MAPS], int kind)
 {
     int bytes = kind == TASK_END_THREAD ? (int)THREAD_BYTES : (int)sizeof(struct task_end);
-    code_set_map(c, BPF_REG_1, ring);
+    code_set_map(c, BPF_REG_1, maps[MAP_RING]);
     code_set_number(c, BPF_REG_2, bytes);
     code_set_number(c, BPF_REG_3, 0);
     code_call(c, BPF_FUNC_ringbuf_reserve);
@@ -209,7 +377,7 @@ static void ends_write_begin(struct bpf_code *c, int ring, const struct kernel_l
     ends_read_kernel(c, BPF_REG_7, RECORD(signal_flags), 4, BPF_REG_9, l->at[SIGNAL_FLAGS]);
     ends_read_kernel(c, BPF_REG_7, RECORD(group_exit_code), 4, BPF_REG_9,
                      l->at[SIGNAL_GROUP_CODE]);
-    ends_read_kernel(c, BPF_REG_7, RECORD(live), 4, BPF_REG_9, l->at[SIGNAL_LIVE]);
+    ends_copy(c, BPF_W, l->at[TASK_FLAGS], RECORD(task_flags));
     ends_read_long(c, BPF_REG_8, BPF_REG_6, l->at[TASK_PARENT]);
     ends_read_kernel(c, BPF_REG_7, RECORD(parent), 4, BPF_REG_8, l->at[TASK_TGID]);
 }
@@ -222,30 +390,59 @@ static void ends_write_identity(struct bpf_code *c, const struct kernel_layout *
     ends_read_kernel(c, BPF_REG_7, RECORD(name), COMM_BYTES, task, l->at[TASK_COMM]);
 }
 
-/* The reader is woken when the ring is half full; until then it comes with its samples. */
-static void ends_write_end(struct bpf_code *c, int totals, int ring)
+/* The reader is woken when a quarter of the ring is full, long before the rest is; until then it comes
+ * with its samples. */
+static void ends_write_end(struct bpf_code *c, const int maps[MAPS])
 {
-    code_set_map(c, BPF_REG_1, ring);
+    code_set_map(c, BPF_REG_1, maps[MAP_RING]);
     code_set_number(c, BPF_REG_2, BPF_RB_AVAIL_DATA);
     code_call(c, BPF_FUNC_ringbuf_query);
     code_set_number(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
-    code_jump_if_number(c, BPF_JLT, BPF_REG_0, RING_BYTES / 2, HAS_ROOM);
+    code_jump_if_number(c, BPF_JLT, BPF_REG_0, RING_BYTES / 4, HAS_ROOM);
     code_set_number(c, BPF_REG_2, BPF_RB_FORCE_WAKEUP);
     code_label(c, HAS_ROOM);
     code_set(c, BPF_REG_1, BPF_REG_7);
     code_call(c, BPF_FUNC_ringbuf_submit);
     code_jump(c, OUT);
     code_label(c, FULL);
-    code_set_number(c, BPF_REG_1, 1);
-    ends_count(c, totals, offsetof(struct task_totals, lost), BPF_REG_1);
-    code_label(c, OUT);
-    code_set_number(c, BPF_REG_0, 0);
-    code_exit(c);
+    ends_count_one(c, maps, offsetof(struct task_totals, lost));
+    ends_write_out(c);
+}
+
+/* On the stack, if this is the last thread of its process: how many there were, and its network
+ * bytes. A process without an entry has had one thread and used no socket. */
+static void ends_write_last(struct bpf_code *c, const struct kernel_layout *l,
+                            const int maps[MAPS])
+{
+    static const struct {
+        size_t from;
+        int to;
+    } taken[] = {{offsetof(struct process_count, further), THREADS_AT},
+                 {offsetof(struct process_count, traffic.sent_bytes), SENT_AT},
+                 {offsetof(struct process_count, traffic.received_bytes), RECEIVED_AT}};
+    code_store_number(c, BPF_DW, BPF_STACK, THREADS_AT, 1);
+    code_store_number(c, BPF_DW, BPF_STACK, SENT_AT, 0);
+    code_store_number(c, BPF_DW, BPF_STACK, RECEIVED_AT, 0);
+    ends_write_key(c, l);
+    ends_call_with_key(c, maps, BPF_FUNC_map_lookup_elem);
+    code_jump_if_number(c, BPF_JEQ, BPF_REG_0, 0, COUNTED);
+    code_store_number(c, BPF_DW, BPF_STACK, THREADS_AT, 0);
+    code_set_number(c, BPF_REG_1, -1);
+    code_exchange_add(c, BPF_REG_0, offsetof(struct process_count, others), BPF_REG_1);
+    code_jump_if_number(c, BPF_JNE, BPF_REG_1, 0, COUNTED);
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+        code_load(c, BPF_DW, BPF_REG_1, BPF_REG_0, (int)taken[i].from);
+        if (taken[i].to == THREADS_AT)
+            code_compute_number(c, BPF_ADD, BPF_REG_1, 1);
+        code_store(c, BPF_DW, BPF_STACK, taken[i].to, BPF_REG_1);
+    }
+    ends_call_with_key(c, maps, BPF_FUNC_map_delete_elem);
+    code_label(c, COUNTED);
 }
 
 /* sched_switch: the task before is the current one still, and everything it used is counted. */
-static void ends_write_switch(struct bpf_code *c, const struct kernel_layout *l, int cgroups,
-                              int totals, int ring)
+static void ends_write_switch(struct bpf_code *c, const struct kernel_layout *l,
+                              const int maps[MAPS])
 {
     static const struct {
         enum field from;
@@ -268,17 +465,23 @@ static void ends_write_switch(struct bpf_code *c, const struct kernel_layout *l,
     };
     code_load(c, BPF_DW, BPF_REG_2, BPF_REG_1, 3 * 8);
     code_jump_if_number(c, BPF_JNE, BPF_REG_2, DEAD, OUT);
-    ends_write_membership(c, cgroups);
+    ends_write_membership(c, maps);
     code_load(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int)l->at[TASK_CPU]);
-    ends_count(c, totals, offsetof(struct task_totals, cpu_ns), BPF_REG_1);
-    code_set_number(c, BPF_REG_1, 1);
-    ends_count(c, totals, offsetof(struct task_totals, tasks), BPF_REG_1);
-    ends_write_begin(c, ring, l, TASK_END_THREAD);
+    ends_count(c, maps, offsetof(struct task_totals, cpu_ns), BPF_REG_1);
+    ends_count_one(c, maps, offsetof(struct task_totals, tasks));
+    ends_write_last(c, l, maps);
+    ends_write_begin(c, l, maps, TASK_END_THREAD);
+    code_load(c, BPF_DW, BPF_REG_1, BPF_STACK, THREADS_AT);
+    code_store(c, BPF_W, BPF_REG_7, RECORD(threads), BPF_REG_1);
+    code_load(c, BPF_DW, BPF_REG_1, BPF_STACK, SENT_AT);
+    code_store(c, BPF_DW, BPF_REG_7, RECORD(sent_bytes), BPF_REG_1);
+    code_load(c, BPF_DW, BPF_REG_1, BPF_STACK, RECEIVED_AT);
+    code_store(c, BPF_DW, BPF_REG_7, RECORD(received_bytes), BPF_REG_1);
     for (size_t i = 0; i < ARRAY_LEN(copied); i++)
         if (l->has_io || copied[i].from < TASK_RCHAR)
             ends_copy(c, BPF_DW, l->at[copied[i].from], copied[i].to);
     ends_write_identity(c, l, BPF_REG_6);
-    ends_write_end(c, totals, ring);
+    ends_write_end(c, maps);
 }
 
 /* The beginning of the arguments of the memory in register 8, unless it was swapped out. */
@@ -300,16 +503,15 @@ static void ends_write_arguments(struct bpf_code *c, const struct kernel_layout 
 /* sched_process_exit with the last thread of a process: how it ends is settled, and its memory is
  * there. The highest mark is brought up to date only when memory shrinks, so what it has now may be
  * more. */
-static void ends_write_exit(struct bpf_code *c, const struct kernel_layout *l, int cgroups,
-                            int totals, int ring)
+static void ends_write_exit(struct bpf_code *c, const struct kernel_layout *l,
+                            const int maps[MAPS])
 {
     code_load(c, BPF_DW, BPF_REG_2, BPF_REG_1, 1 * 8);
     code_compute_number(c, BPF_AND, BPF_REG_2, 0xff);
     code_jump_if_number(c, BPF_JEQ, BPF_REG_2, 0, OUT);
-    ends_write_membership(c, cgroups);
-    code_set_number(c, BPF_REG_1, 1);
-    ends_count(c, totals, offsetof(struct task_totals, processes), BPF_REG_1);
-    ends_write_begin(c, ring, l, TASK_END_PROCESS);
+    ends_write_membership(c, maps);
+    ends_count_one(c, maps, offsetof(struct task_totals, processes));
+    ends_write_begin(c, l, maps, TASK_END_PROCESS);
     ends_read_long(c, BPF_REG_8, BPF_REG_6, l->at[TASK_MM]);
     code_jump_if_number(c, BPF_JEQ, BPF_REG_8, 0, NO_MEMORY);
     code_set_number(c, BPF_REG_9, 0);
@@ -328,7 +530,7 @@ static void ends_write_exit(struct bpf_code *c, const struct kernel_layout *l, i
     code_label(c, NO_MEMORY);
     ends_read_long(c, BPF_REG_8, BPF_REG_6, l->at[TASK_LEADER]);
     ends_write_identity(c, l, BPF_REG_8);
-    ends_write_end(c, totals, ring);
+    ends_write_end(c, maps);
 }
 
 /* ==== Reading ================================================================================= */
@@ -336,9 +538,11 @@ static void ends_write_exit(struct bpf_code *c, const struct kernel_layout *l, i
 enum { RECORD_HEADER_BYTES = 8 };
 
 struct task_ends {
-    int links[2]; /* owned; -1: closed */
-    int ring;     /* owned */
-    bool has_processes;
+    int links[PROGRAMS]; /* owned; -1: closed */
+    int ring, processes; /* owned */
+    struct process_count *counts;        /* owned: as last read */
+    struct process_traffic *traffic;     /* owned */
+    size_t capacity;                     /* of both */
     const struct task_totals *totals;    /* shared with the kernel */
     uint64_t *consumer;                  /* one page that is ours to write */
     const uint64_t *producer;            /* one page, followed by the records, twice in a row */
@@ -352,12 +556,21 @@ static size_t ends_page_bytes(void)
 
 /* Not as the type TRACING: for that the kernel searches all its types for a name, which takes longer
  * than everything else here. */
-static int ends_load(struct bpf_code *c, const char *tracepoint, const char *name)
+static int ends_load(const struct kernel_layout *l, const int maps[MAPS], enum program p)
 {
-    const struct bpf_program_kind kind = {
-        .type = BPF_PROG_TYPE_RAW_TRACEPOINT, .licence = "Dual MIT/GPL", .name = name};
-    CLEANUP_CLOSE int program = bpf_program_load(c, &kind);
-    return program < 0 ? program : bpf_tracepoint_attach(program, tracepoint);
+    const struct bpf_program_kind kind = {.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+                                          .licence = "Dual MIT/GPL",
+                                          .name = programs[p].name};
+    CLEANUP_FREE struct bpf_code *c = calloc(1, sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    switch (p) {
+    case SWITCH: ends_write_switch(c, l, maps); break;
+    case FORK: ends_write_fork(c, l, maps); break;
+    case EXIT: ends_write_exit(c, l, maps); break;
+    default: ends_write_traffic(c, l, maps, p);
+    }
+    return bpf_program_load(c, &kind);
 }
 
 static int ends_map(struct task_ends *t, int totals)
@@ -379,41 +592,79 @@ static int ends_map(struct task_ends *t, int totals)
     return 0;
 }
 
-int task_ends_open(struct task_ends **ret, int cgroup)
+/* The programs see processes by their numbers in the first pid namespace, which has this inode. */
+static bool ends_are_pids_ours(void)
 {
-    struct kernel_layout layout;
-    struct bpf_code *c = NULL;
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == UINT32_C(0xEFFFFFFC);
+}
+
+static int ends_make_maps(int maps[MAPS], int cgroup)
+{
+    int r = maps[MAP_TOTALS] = bpf_array_make(sizeof(struct task_totals));
+    if (r >= 0)
+        r = maps[MAP_CGROUPS] = bpf_cgroup_array_make(cgroup);
+    if (r >= 0)
+        r = maps[MAP_RING] = bpf_ring_make(RING_BYTES);
+    if (r >= 0)
+        r = maps[MAP_PROCESSES] = bpf_hash_make(sizeof(struct process_count), PROCESSES_AT_MOST);
+    return r < 0 ? r : 0;
+}
+
+static int ends_attach(struct task_ends *t, const int maps[MAPS], bool wants_traffic)
+{
+    struct kernel_layout l;
+    int r = ends_are_pids_ours() ? layout_read(&l) : -EOPNOTSUPP;
+    for (unsigned p = 0; p < PROGRAMS && r == 0; p++) {
+        if ((p == EXIT && !l.has_processes) || (p >= SEND && !(l.has_traffic && wants_traffic)))
+            continue;
+        CLEANUP_CLOSE int program = ends_load(&l, maps, p);
+        t->links[p] = program < 0 ? program
+                                  : bpf_tracepoint_attach(program, programs[p].tracepoint);
+        if (t->links[p] < 0 && p < EXIT)
+            r = t->links[p];
+    }
+    return r;
+}
+
+int task_ends_open(struct task_ends **ret, int cgroup, bool wants_traffic)
+{
+    int maps[MAPS] = {-1, -1, -1, -1};
     struct task_ends *t = malloc(sizeof *t);
     if (!t)
         return -ENOMEM;
-    *t = (struct task_ends){.links = {-1, -1}, .ring = -1};
-    CLEANUP_CLOSE int totals = bpf_array_make(sizeof *t->totals);
-    CLEANUP_CLOSE int cgroups = totals < 0 ? -1 : bpf_cgroup_array_make(cgroup);
-    int r = totals < 0 ? totals : cgroups;
-    if (r >= 0)
-        r = layout_read(&layout);
+    *t = (struct task_ends){.links = {-1, -1, -1, -1, -1}};
+    int r = ends_make_maps(maps, cgroup);
+    t->ring = maps[MAP_RING];
+    t->processes = maps[MAP_PROCESSES];
     if (r == 0)
-        r = t->ring = bpf_ring_make(RING_BYTES);
-    if (r >= 0)
-        r = ends_map(t, totals);
-    if (r == 0 && !(c = calloc(2, sizeof *c)))
-        r = -ENOMEM;
-    if (r == 0) {
-        ends_write_switch(&c[0], &layout, cgroups, totals, t->ring);
-        r = t->links[0] = ends_load(&c[0], "sched_switch", "toll_dead");
-    }
-    if (r >= 0 && layout.has_processes) {
-        ends_write_exit(&c[1], &layout, cgroups, totals, t->ring);
-        t->links[1] = ends_load(&c[1], "sched_process_exit", "toll_exit");
-        t->has_processes = t->links[1] >= 0;
-    }
-    free(c);
+        r = ends_map(t, maps[MAP_TOTALS]);
+    if (r == 0)
+        r = ends_attach(t, maps, wants_traffic);
+    close_p(&maps[MAP_TOTALS]);
+    close_p(&maps[MAP_CGROUPS]);
     if (r < 0) {
         task_ends_close(t);
         return r;
     }
     *ret = t;
     return 0;
+}
+
+int task_ends_check(void)
+{
+    struct kernel_layout l;
+    int maps[MAPS] = {-1, -1, -1, -1};
+    int r = ends_are_pids_ours() ? layout_read(&l) : -EOPNOTSUPP;
+    if (r == 0)
+        r = ends_make_maps(maps, -1);
+    for (unsigned p = 0; p < EXIT && r >= 0; p++) {
+        int program = r = ends_load(&l, maps, p);
+        close_p(&program);
+    }
+    for (unsigned i = 0; i < MAPS; i++)
+        close_p(&maps[i]);
+    return r < 0 ? r : 0;
 }
 
 void task_ends_close(struct task_ends *t)
@@ -430,6 +681,9 @@ void task_ends_close(struct task_ends *t)
     if (t->producer)
         munmap((void *)(uintptr_t)t->producer, page + 2 * RING_BYTES);
     close_p(&t->ring);
+    close_p(&t->processes);
+    free(t->counts);
+    free(t->traffic);
     free(t);
 }
 
@@ -440,7 +694,12 @@ int task_ends_fd(const struct task_ends *t)
 
 bool task_ends_has_processes(const struct task_ends *t)
 {
-    return t->has_processes;
+    return t->links[EXIT] >= 0;
+}
+
+bool task_ends_has_traffic(const struct task_ends *t)
+{
+    return t->links[SEND] >= 0 && t->links[RECEIVE] >= 0;
 }
 
 void task_ends_read(struct task_ends *t, void (*take)(void *arg, const struct task_end *e),
@@ -469,16 +728,48 @@ void task_ends_read(struct task_ends *t, void (*take)(void *arg, const struct ta
 
 struct task_totals task_ends_totals(const struct task_ends *t)
 {
-    return (struct task_totals){
-        .tasks = __atomic_load_n(&t->totals->tasks, __ATOMIC_RELAXED),
-        .cpu_ns = __atomic_load_n(&t->totals->cpu_ns, __ATOMIC_RELAXED),
-        .processes = __atomic_load_n(&t->totals->processes, __ATOMIC_RELAXED),
-        .lost = __atomic_load_n(&t->totals->lost, __ATOMIC_RELAXED),
-    };
+    struct task_totals totals;
+    const uint64_t *from = (const uint64_t *)t->totals;
+    uint64_t *to = (uint64_t *)&totals;
+    for (size_t i = 0; i < sizeof totals / sizeof *to; i++)
+        to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+    return totals;
+}
+
+ssize_t task_ends_read_traffic(struct task_ends *t, const struct process_traffic **ret)
+{
+    enum { ROOM_AT_FIRST = 64 };
+    size_t room = t->capacity ? t->capacity : ROOM_AT_FIRST;
+    ssize_t n;
+    while ((n = t->capacity ? bpf_hash_values(t->processes, t->counts, room) : -ENOSPC) == -ENOSPC &&
+           room <= 2 * PROCESSES_AT_MOST) {
+        free(t->counts);
+        free(t->traffic);
+        room *= t->capacity ? 2 : 1;
+        t->counts = calloc(room, sizeof *t->counts);
+        t->traffic = calloc(room, sizeof *t->traffic);
+        t->capacity = t->counts && t->traffic ? room : 0;
+        if (!t->capacity)
+            return -ENOMEM;
+    }
+    if (n < 0)
+        return n;
+    size_t count = 0;
+    for (ssize_t i = 0; i < n; i++)
+        if (t->counts[i].traffic.sent_bytes || t->counts[i].traffic.received_bytes)
+            t->traffic[count++] = t->counts[i].traffic;
+    *ret = t->traffic;
+    return (ssize_t)count;
 }
 
 int task_end_status(const struct task_end *e)
 {
     enum { GROUP_EXIT = 4 }; /* all threads end with the same code */
     return e->signal_flags & GROUP_EXIT ? e->group_exit_code : e->exit_code;
+}
+
+bool task_end_has_executed(const struct task_end *e)
+{
+    enum { FORKED_AND_NO_EXEC = 0x40 };
+    return !(e->task_flags & FORKED_AND_NO_EXEC);
 }
