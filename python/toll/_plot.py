@@ -109,8 +109,9 @@ class Frames(_FrameList):
             t.frames.plot()                       # CPU and memory
             t.frames[-100:].plot("disk", "processes").save("end.svg")
 
-        `charts` are names: cpu, memory, disk, network, processes, gpu, gpu_memory, gpu_power; of the
-        machine power, machine_cpu, machine_memory and pressure. One without figures is left out.
+        `charts` are names: cpu, memory, disk, network, processes, gpu, gpu_memory, gpu_power,
+        cgroup_pressure; of the machine power, machine_cpu, machine_memory and pressure. One without
+        figures is left out.
         `backend` is "matplotlib" or "svg"; None: matplotlib if it is installed.
         """
         return plot_frames(self, charts, backend)

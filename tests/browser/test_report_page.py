@@ -221,6 +221,38 @@ def test_the_timeline_has_the_colours_and_events_of_the_charts(browser, hostile)
         assert len(pairs) == len(HOSTILE) + 2 and all(bar == band for bar, band in pairs), pairs
 
 
+def boxes_of(page, selector):
+    """Left, right, top and bottom of the elements that are shown."""
+    return page.run(f"[...document.querySelectorAll('{selector}')].map(e => e.getBoundingClientRect())"
+                    ".filter(r => r.width).map(r => [r.left, r.right, r.top, r.bottom])")
+
+
+def overlaps(boxes, slack):
+    return [(one, other) for i, one in enumerate(boxes) for other in boxes[:i]
+            if one[0] < other[1] - slack and other[0] < one[1] - slack
+            and one[2] < other[3] and other[2] < one[3]]
+
+
+def test_the_timeline_shares_rows(browser, tmp_path):
+    """Processes one after the other are in few rows, and neither bars nor names overlap."""
+    script = "for i in $(seq 30); do sleep 0.02; done & " \
+        "for i in 1 2 3; do $0 mark phase begin step$i; sleep 0.1; $0 mark phase end step$i; " \
+        "$0 mark event saved$i; done; wait"
+    subprocess.run([TOLL, "run", "-q", "-i", "10ms", "-o", tmp_path / "r.html", "--", "sh", "-c", script, TOLL],
+                   check=True)
+    with browser.page(has_script=False) as page:
+        page.open(tmp_path / "r.html")
+        for width, media in (1280, "screen"), (768, "screen"), (390, "screen"), (720, "print"):
+            page.resize(width, 800)
+            page.call("Emulation.setEmulatedMedia", media=media)
+            bars, texts = boxes_of(page, ".timeline .tb"), boxes_of(page, ".timeline text")
+            assert len(bars) > 20
+            assert len({top for _, _, top, _ in bars}) < len(bars) / 2
+            # Bars are a pixel wide or more, and may touch the next one.
+            assert overlaps(bars, 2) == [] == overlaps(texts, 0), (width, media)
+            assert all(0 <= left and right <= width for left, right, _, _ in texts), (width, texts)
+
+
 def test_unknown_between_the_values_of_an_expensive_figure(page):
     """PSS is not in every sample. Where RSS was read without it, it has a gap, not a line."""
     columns = page.run("""(() => {

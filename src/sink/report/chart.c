@@ -7,19 +7,17 @@
 #include <string.h>
 
 enum {
-    WIDTH = 960,
+    WIDTH = CHART_WIDTH,
     HEIGHT = 240,
-    LEFT = 84, /* room for the numbers of the axis */
-    RIGHT = 14,
-    TOP = 14,
-    BOTTOM = 30,
+    LEFT = CHART_LEFT,
+    RIGHT = CHART_RIGHT,
+    TOP = CHART_TOP,
+    BOTTOM = CHART_BOTTOM,
     PLOT_WIDTH = WIDTH - LEFT - RIGHT,
     PLOT_HEIGHT = HEIGHT - TOP - BOTTOM,
     TICKS_Y = 4,
     TICKS_X = 8,
-    BAR = 18,      /* height of a bar of the timeline */
-    BAR_STEP = 23, /* from one to the next */
-    LETTER = 7,    /* width of one, about */
+    LETTER = CHART_LETTER,
 };
 
 /* ==== Axes ==================================================================================== */
@@ -107,19 +105,18 @@ static void put_xy(struct buf *b, double x, double y)
     buf_putc(b, ' ');
 }
 
-static double x_of(uint64_t at_ns, uint64_t all_ns)
+double chart_x(uint64_t at_ns, uint64_t all_ns)
 {
     return LEFT + PLOT_WIDTH * ((double)at_ns / (double)(all_ns ? all_ns : 1));
 }
 
-/* In the units of the picture, or as a share of its width, which then may be any. */
-static void put_x(struct buf *b, double x, bool is_share)
+void chart_put_x(struct buf *b, double x, bool is_share)
 {
     buf_double_fixed(b, is_share ? 100 * x / WIDTH : x, is_share ? 2 : 1);
     buf_puts(b, is_share ? "%" : "");
 }
 
-static void axis_draw_time(struct buf *b, uint64_t all_ns, double bottom, bool is_share)
+void chart_draw_time(struct buf *b, uint64_t all_ns, double bottom, bool is_share)
 {
     double last = is_share ? 0.95 * WIDTH : WIDTH - RIGHT - 18; /* room for half of a label */
     double all = (double)all_ns / 1e9;
@@ -127,15 +124,15 @@ static void axis_draw_time(struct buf *b, uint64_t all_ns, double bottom, bool i
     for (unsigned i = 0; all > 0 && (double)i * step <= all * (1 + 1e-9); i++) {
         double x = LEFT + PLOT_WIDTH * ((double)i * step / all);
         buf_puts(b, "<line class=\"g\" x1=\"");
-        put_x(b, x, is_share);
+        chart_put_x(b, x, is_share);
         buf_printf(b, "\" x2=\"");
-        put_x(b, x, is_share);
+        chart_put_x(b, x, is_share);
         buf_puts(b, "\" y1=\"");
         buf_u64(b, TOP);
         buf_puts(b, "\" y2=\"");
         buf_double_fixed(b, bottom, 1);
         buf_puts(b, "\"/><text class=\"t\" text-anchor=\"middle\" x=\"");
-        put_x(b, x > last ? last : x, is_share);
+        chart_put_x(b, x > last ? last : x, is_share);
         buf_puts(b, "\" y=\"");
         buf_double_fixed(b, bottom + 18, 1);
         buf_puts(b, "\">");
@@ -250,18 +247,19 @@ void chart_draw_axes(struct buf *b, const struct metric *m, const struct chart_s
         put_tick(b, start);
         buf_puts(b, "</text>");
     }
-    axis_draw_time(b, scale->all_ns, TOP + PLOT_HEIGHT, false);
+    chart_draw_time(b, scale->all_ns, TOP + PLOT_HEIGHT, false);
 }
 
 /* The means of columns from edge to edge, so that a single column is visible too. */
 static void chart_put_means(struct buf *b, const struct chart_scale *scale, const struct trace *t,
                             unsigned from, unsigned until)
 {
-    put_xy(b, x_of(from * t->width_ns, scale->all_ns), y_of(scale, trace_mean(&t->columns[from])));
+    put_xy(b, chart_x(from * t->width_ns, scale->all_ns),
+           y_of(scale, trace_mean(&t->columns[from])));
     for (unsigned i = from; i < until; i++)
-        put_xy(b, x_of(i * t->width_ns + t->width_ns / 2, scale->all_ns),
+        put_xy(b, chart_x(i * t->width_ns + t->width_ns / 2, scale->all_ns),
                y_of(scale, trace_mean(&t->columns[i])));
-    put_xy(b, x_of(min_u64(until * t->width_ns, scale->all_ns), scale->all_ns),
+    put_xy(b, chart_x(min_u64(until * t->width_ns, scale->all_ns), scale->all_ns),
            y_of(scale, trace_mean(&t->columns[until - 1])));
 }
 
@@ -272,19 +270,19 @@ static void chart_draw_stretch(struct buf *b, const struct chart_scale *scale,
 {
     if (line == CHART_AREA) {
         buf_printf(b, "<polygon class=\"f a c%u\" points=\"", colour);
-        put_xy(b, x_of(from * t->width_ns, scale->all_ns), TOP + PLOT_HEIGHT);
+        put_xy(b, chart_x(from * t->width_ns, scale->all_ns), TOP + PLOT_HEIGHT);
         chart_put_means(b, scale, t, from, until);
-        put_xy(b, x_of(min_u64(until * t->width_ns, scale->all_ns), scale->all_ns),
+        put_xy(b, chart_x(min_u64(until * t->width_ns, scale->all_ns), scale->all_ns),
                TOP + PLOT_HEIGHT);
         buf_puts(b, "\"/>");
     }
     if (line != CHART_LINE) {
         buf_printf(b, "<polygon class=\"f b c%u\" points=\"", colour);
         for (unsigned i = from; i < until; i++)
-            put_xy(b, x_of(i * t->width_ns + t->width_ns / 2, scale->all_ns),
+            put_xy(b, chart_x(i * t->width_ns + t->width_ns / 2, scale->all_ns),
                    y_of(scale, t->columns[i].max));
         for (unsigned i = until; i-- > from;)
-            put_xy(b, x_of(i * t->width_ns + t->width_ns / 2, scale->all_ns),
+            put_xy(b, chart_x(i * t->width_ns + t->width_ns / 2, scale->all_ns),
                    y_of(scale, t->columns[i].min));
         buf_puts(b, "\"/>");
     }
@@ -315,8 +313,8 @@ static void chart_draw_marks(const struct report *r, struct buf *b, const struct
 {
     for (unsigned i = 0; i < r->phase_count; i++) {
         const struct report_span *s = &r->phases[i];
-        double from = x_of(min_u64(s->from_ns, scale->all_ns), scale->all_ns);
-        double until = x_of(min_u64(s->until_ns, scale->all_ns), scale->all_ns);
+        double from = chart_x(min_u64(s->from_ns, scale->all_ns), scale->all_ns);
+        double until = chart_x(min_u64(s->until_ns, scale->all_ns), scale->all_ns);
         buf_printf(b, "<rect class=\"p%s\" x=\"", i % 2 ? " q" : "");
         buf_double_fixed(b, from, 1);
         buf_printf(b, "\" y=\"%d\" height=\"%d\" width=\"", TOP, PLOT_HEIGHT);
@@ -326,7 +324,7 @@ static void chart_draw_marks(const struct report *r, struct buf *b, const struct
         buf_puts(b, "</title></rect>");
     }
     for (unsigned i = 0; i < r->event_count; i++) {
-        double x = x_of(min_u64(r->events[i].at_ns, scale->all_ns), scale->all_ns);
+        double x = chart_x(min_u64(r->events[i].at_ns, scale->all_ns), scale->all_ns);
         buf_puts(b, "<line class=\"e\" x1=\"");
         buf_double_fixed(b, x, 1);
         buf_puts(b, "\" x2=\"");
@@ -397,7 +395,7 @@ static void chart_draw_svg(const struct report *r, const struct chart *c, struct
         chart_draw_limit(b, c, &scale, limit, m);
     if (chart_marks_peak(c)) {
         buf_puts(b, "<circle class=\"k\" r=\"4\" cx=\"");
-        buf_double_fixed(b, x_of(first->trace.max_at_ns, scale.all_ns), 1);
+        buf_double_fixed(b, chart_x(first->trace.max_at_ns, scale.all_ns), 1);
         buf_puts(b, "\" cy=\"");
         buf_double_fixed(b, y_of(&scale, first->trace.max), 1);
         buf_puts(b, "\"><title>peak: ");
@@ -526,153 +524,6 @@ void chart_put_json(const struct report *r, const struct chart *c, struct json_o
     json_array_end(j);
     json_put_bool(j, "left_out", c->left_out);
     json_object_end(j);
-}
-
-/* ==== Timeline ================================================================================ */
-
-bool timeline_is_empty(const struct report *r)
-{
-    return !r->phase_count && !r->event_count && r->process_count < 2;
-}
-
-static int timeline_compare(const void *a, const void *b)
-{
-    const struct report_span *const *x = a, *const *y = b;
-    return (*x)->from_ns != (*y)->from_ns ? ((*x)->from_ns < (*y)->from_ns ? -1 : 1)
-                                          : (*x)->pid - (*y)->pid;
-}
-
-static void timeline_begin_text(struct buf *b, const char *class, unsigned row, double x,
-                                const char *anchor, int dx)
-{
-    buf_printf(b, "<text class=\"t%s\" y=\"%u\" text-anchor=\"%s\" x=\"", class,
-               TOP + row * BAR_STEP + BAR - 5, anchor);
-    put_x(b, x, true);
-    buf_printf(b, "\" dx=\"%d\">", dx);
-}
-
-/* What the rows from here on are, left of the first of them. */
-static void timeline_draw_part(struct buf *b, unsigned row, const char *name)
-{
-    timeline_begin_text(b, " part", row, LEFT, "end", -10);
-    buf_printf(b, "%s</text>", name);
-}
-
-static void timeline_put_cpu(struct buf *b, const struct report_span *s)
-{
-    if (s->cpu_seconds <= 0)
-        return;
-    buf_puts(b, s->is_complete ? ", CPU " : ", CPU ≥ ");
-    human_seconds(b, s->cpu_seconds);
-}
-
-static void timeline_draw_bar(struct buf *b, const struct report_span *s, unsigned row,
-                              uint64_t all_ns, const char *class)
-{
-    enum { NAME = 24, FIGURE = 14 /* letters */ };
-    double from = x_of(min_u64(s->from_ns, all_ns), all_ns);
-    double until = x_of(min_u64(s->until_ns, all_ns), all_ns);
-    buf_printf(b, "<rect class=\"%s\" rx=\"2\" y=\"%u\" height=\"%d\" x=\"", class,
-               TOP + row * BAR_STEP, BAR);
-    put_x(b, from, true);
-    buf_puts(b, "\" width=\"");
-    put_x(b, until - from > 1 ? until - from : 1, true);
-    buf_puts(b, "\"><title>");
-    html_put(b, s->name);
-    if (s->pid)
-        buf_printf(b, " (pid %d)", (int)s->pid);
-    buf_puts(b, ": ");
-    human_seconds(b, (double)(s->until_ns - min_u64(s->from_ns, s->until_ns)) / 1e9);
-    timeline_put_cpu(b, s);
-    buf_puts(b, "</title></rect>");
-    /* The text is inside of a long bar, else right of it, and left of it at the end of the axis. On
-     * a phone a letter takes about three times as much of the width. */
-    size_t fits = utf8_fitting(s->name, strlen(s->name), NAME);
-    double letters = (double)utf8_columns(s->name, fits) + (s->cpu_seconds > 0 ? FIGURE : 2);
-    bool is_inside = until - from >= 0.45 * WIDTH || until - from >= 3 * letters * LETTER;
-    bool at_end = !is_inside && until > WIDTH * 0.6 && from > WIDTH * 0.3;
-    timeline_begin_text(b, is_inside ? " in" : "", row, is_inside || at_end ? from : until,
-                        at_end ? "end" : "start", at_end ? -5 : 5);
-    html_add(b, s->name, fits);
-    timeline_put_cpu(b, s);
-    buf_puts(b, "</text>");
-}
-
-/* Events as lines through all rows; those with room have their name in their own row. */
-static void timeline_draw_events(const struct report *r, struct buf *b, int bottom)
-{
-    enum { NAME = 20 };
-    double free_from = 0;
-    uint64_t all_ns = r->summary->elapsed_ns;
-    for (unsigned i = 0; i < r->event_count; i++) {
-        const char *name = r->events[i].name;
-        double x = x_of(min_u64(r->events[i].at_ns, all_ns), all_ns);
-        buf_puts(b, "<line class=\"e\" x1=\"");
-        put_x(b, x, true);
-        buf_puts(b, "\" x2=\"");
-        put_x(b, x, true);
-        buf_printf(b, "\" y1=\"%d\" y2=\"%d\"><title>event ", TOP, bottom);
-        html_put(b, name);
-        buf_puts(b, "</title></line>");
-        size_t fits = utf8_fitting(name, strlen(name), NAME);
-        double width = (double)(utf8_columns(name, fits) + 2) * LETTER;
-        bool at_end = x > WIDTH * 0.6;
-        if ((at_end ? x - width : x) < free_from)
-            continue;
-        free_from = at_end ? x : x + width;
-        timeline_begin_text(b, "", 0, x, at_end ? "end" : "start", at_end ? -5 : 5);
-        html_add(b, name, fits);
-        buf_puts(b, "</text>");
-    }
-}
-
-unsigned timeline_draw(const struct report *r, struct buf *b)
-{
-    const struct report_span *rows[REPORT_PHASES + REPORT_PROCESSES];
-    enum { BARS = 40 };
-    unsigned count = 0, phases = r->phase_count < BARS ? r->phase_count : BARS;
-    for (unsigned i = 0; i < phases; i++)
-        rows[count++] = &r->phases[i];
-    qsort(rows, count, sizeof *rows, timeline_compare);
-    unsigned processes = r->process_count < 2 ? 0 : r->process_count;
-    /* The processes that used most CPU time, in the order of their beginning. */
-    for (unsigned i = 0; i < processes; i++) {
-        unsigned larger = 0;
-        for (unsigned k = 0; k < processes; k++)
-            larger += r->processes[k].cpu_seconds > r->processes[i].cpu_seconds ||
-                      (r->processes[k].cpu_seconds == r->processes[i].cpu_seconds && k < i);
-        if (larger < BARS - (phases < BARS / 2 ? phases : BARS / 2))
-            rows[count++] = &r->processes[i];
-    }
-    qsort(rows + phases, count - phases, sizeof *rows, timeline_compare);
-    unsigned above = r->event_count ? 1 : 0; /* the row of the events */
-    int bottom = TOP + (int)((above + count) * BAR_STEP);
-    /* No viewBox: bars follow the width of the page, and texts keep their size. */
-    buf_printf(b,
-               "<svg class=\"timeline\" style=\"height:%dpx\" role=\"img\" aria-label=\"Timeline: ",
-               bottom + BOTTOM);
-    buf_printf(b, "%u phase%s, %u process%s, %u event%s\">", phases, phases == 1 ? "" : "s",
-               count - phases, count - phases == 1 ? "" : "es", r->event_count,
-               r->event_count == 1 ? "" : "s");
-    buf_puts(b, "<g class=\"x\">");
-    axis_draw_time(b, r->summary->elapsed_ns, bottom, true);
-    buf_puts(b, "</g>");
-    if (above) {
-        timeline_draw_part(b, 0, "Events");
-        timeline_draw_events(r, b, bottom);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        if (i == 0 || i == phases)
-            timeline_draw_part(b, above + i, i < phases ? "Phases" : "Processes");
-        /* A phase has the colour that its band has in the charts. */
-        bool is_odd = i < phases && (rows[i] - r->phases) % 2;
-        timeline_draw_bar(b, rows[i], above + i, r->summary->elapsed_ns,
-                          i >= phases ? "tb"
-                          : is_odd    ? "tb ph q"
-                                      : "tb ph");
-    }
-    buf_puts(b, "</svg>\n");
-    return count;
 }
 
 /* ==== Runs ==================================================================================== */

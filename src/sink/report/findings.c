@@ -184,7 +184,7 @@ static void find_limits(const struct report *r, struct report_findings *f)
         bool is_cache = is_memory && held_of_limit(r, l, &held) &&
                         held < MEMORY_NEAR * (double)l->value;
         struct report_finding *one = report_finding_add(f, "limit-hit",
-                                                 is_cache ? FINDING_NOTE : FINDING_PROBLEM);
+                                                        is_cache ? FINDING_NOTE : FINDING_PROBLEM);
         buf_printf(&one->sentence, "The job reached its %s%s.", names[kind],
                    is_cache ? ", mostly with the page cache" : "");
         buf_printable(&one->evidence, l->reached, strlen(l->reached));
@@ -383,7 +383,7 @@ static void find_growth(const struct report *r, struct report_findings *f)
     buf_puts(&one->sentence, "Memory grew steadily: this may be a leak.");
     buf_bytes(&one->evidence, slope * 60);
     buf_puts(&one->evidence, " per minute since the first third of the run, ");
-    buf_bytes(&one->evidence, t->max);
+    put_figure(r, &one->evidence, process_memory_rss_bytes);
     buf_puts(&one->evidence, " at peak");
 }
 
@@ -520,9 +520,11 @@ static void find_gpus(const struct report *r, struct report_findings *f)
             buf_done(&names);
             continue;
         }
-        struct report_finding *one = kind == 0   ? report_finding_add(f, "gpu-unused", FINDING_WARNING)
-                                     : kind == 1 ? report_finding_add(f, "gpu-starved", FINDING_WARNING)
-                                                 : report_finding_add(f, "gpu-idle", FINDING_WARNING);
+        struct report_finding *one = kind == 0
+                                         ? report_finding_add(f, "gpu-unused", FINDING_WARNING)
+                                     : kind == 1
+                                         ? report_finding_add(f, "gpu-starved", FINDING_WARNING)
+                                         : report_finding_add(f, "gpu-idle", FINDING_WARNING);
         if (count == 1)
             buf_puts(&one->sentence, "GPU ");
         else

@@ -204,6 +204,14 @@ static const struct chart_plan plans[] = {
      ENTITY_SYSTEM,
      NO_LIMIT,
      {{system_power_watts, ""}}},
+    {"cgroup_pressure",
+     "Pressure in the job's cgroup",
+     "share of the time in which a task waited",
+     ENTITY_CGROUP,
+     NO_LIMIT,
+     {{cgroup_cpu_pressure_some_seconds, "for a CPU"},
+      {cgroup_memory_pressure_some_seconds, "for memory"},
+      {cgroup_io_pressure_some_seconds, "for I/O"}}},
     {"machine_cpu",
      "CPU of the machine",
      "cores in use by any process",
@@ -247,7 +255,10 @@ static struct chart_series *chart_series_of(struct chart *c, const struct chart_
     for (unsigned i = 0; i < c->count; i++)
         if (c->series[i].id == curve->id && c->series[i].instance == number)
             return &c->series[i];
-    if (c->count == CHART_SERIES) {
+    /* Of several cgroups, which overlap as a rule, the first. */
+    bool is_of_another = c->plan->of == ENTITY_CGROUP && c->count &&
+                         c->series[0].instance != number;
+    if (c->count == CHART_SERIES || is_of_another) {
         c->left_out = true;
         return NULL;
     }

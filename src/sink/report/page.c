@@ -155,9 +155,9 @@ static void html_timeline(const struct report *r, struct buf *b)
                        r->processes_left_out;
         if (all > drawn)
             buf_printf(b,
-                       "<p class=\"legend\">%llu more are not shown: later phases, and processes "
+                       "<p class=\"legend\">%llu more %s not shown: later phases, and processes "
                        "that used less CPU time.</p>\n",
-                       (unsigned long long)(all - drawn));
+                       (unsigned long long)(all - drawn), all - drawn == 1 ? "is" : "are");
         buf_puts(b, "</section>\n");
     }
 }
@@ -219,10 +219,11 @@ static void html_largest(const struct report *r, struct buf *b)
     const struct largest_program *programs[LARGEST_PROGRAMS];
     if (!l || (!l->by_memory_count && !l->by_cpu_count))
         return;
-    buf_puts(b,
-             "<section><h2>Largest processes</h2>\n<div class=\"wide\"><table><tr><th class=\"n\""
-             ">pid</th><th>command</th><th class=\"n\">peak RSS</th><th class=\"n\">CPU time"
-             "</th></tr>\n");
+    buf_puts(
+        b,
+        "<section><h2>Largest processes</h2>\n<div class=\"wide\"><table class=\"stack\"><tr><th "
+        "class=\"n\">pid</th><th>command</th><th class=\"n\">peak RSS</th><th class=\"n\">CPU time"
+        "</th></tr>\n");
     for (unsigned i = 0; i < l->by_memory_count + l->by_cpu_count; i++) {
         bool is_second = i >= l->by_memory_count;
         const struct largest_process *p = is_second ? &l->by_cpu[i - l->by_memory_count]
@@ -232,14 +233,15 @@ static void html_largest(const struct report *r, struct buf *b)
             is_listed |= l->by_memory[k].pid == p->pid && l->by_memory[k].start == p->start;
         if (is_listed)
             continue;
-        buf_printf(b, "<tr><td class=\"n\">%d</td>", (int)p->pid);
-        html_cell(b, " class=\"c\"", *p->command ? p->command : p->name);
-        buf_printf(b, "<td class=\"n\">%s", p->has_peak && p->peak_bytes ? "≥ " : "");
+        buf_printf(b, "<tr><td class=\"n\" data-is=\"pid\">%d</td>", (int)p->pid);
+        html_cell(b, " class=\"c lead\"", *p->command ? p->command : p->name);
+        buf_printf(b, "<td class=\"n\" data-is=\"peak RSS\">%s",
+                   p->has_peak && p->peak_bytes ? "≥ " : "");
         if (p->has_peak && p->peak_bytes)
             buf_bytes(b, (double)p->peak_bytes);
         else
             buf_putc(b, '?');
-        buf_printf(b, "</td><td class=\"n\">%s",
+        buf_printf(b, "</td><td class=\"n\" data-is=\"CPU\">%s",
                    p->has_cpu && !p->is_complete && p->cpu_ns ? "≥ " : "");
         if (p->has_cpu && (p->is_complete || p->cpu_ns))
             human_seconds(b, (double)p->cpu_ns / 1e9);
@@ -250,20 +252,25 @@ static void html_largest(const struct report *r, struct buf *b)
     buf_puts(b, "</table></div>\n");
     unsigned count = largest_programs_by_cpu(l, programs);
     if (count > 1) {
-        buf_puts(b, "<h3>By program</h3>\n<div class=\"wide\"><table><tr><th>program</th><th "
-                    "class=\"n\">processes</th><th class=\"n\">CPU time</th><th class=\"n\">largest"
-                    "</th></tr>\n");
+        buf_puts(b,
+                 "<h3>By program</h3>\n<div class=\"wide\"><table class=\"stack\"><tr><th>program"
+                 "</th><th class=\"n\">processes</th><th class=\"n\">CPU time</th><th "
+                 "class=\"n\">largest"
+                 "</th></tr>\n");
         for (unsigned i = 0; i < count && i < 20; i++) {
             buf_puts(b, "<tr>");
-            html_cell(b, " class=\"c\"", programs[i]->name);
-            buf_printf(b, "<td class=\"n\">%llu</td><td class=\"n\">%s",
+            html_cell(b, " class=\"c lead\"", programs[i]->name);
+            buf_printf(b,
+                       "<td class=\"n\" data-is=\"processes\">%llu</td><td class=\"n\" "
+                       "data-is=\"CPU\">%s",
                        (unsigned long long)programs[i]->count,
                        programs[i]->is_complete ? ""
                        : programs[i]->cpu_ns    ? "≥ "
                                                 : "?");
             if (programs[i]->is_complete || programs[i]->cpu_ns)
                 human_seconds(b, (double)programs[i]->cpu_ns / 1e9);
-            buf_printf(b, "</td><td class=\"n\">%s", programs[i]->peak_bytes ? "≥ " : "");
+            buf_printf(b, "</td><td class=\"n\" data-is=\"largest\">%s",
+                       programs[i]->peak_bytes ? "≥ " : "");
             if (programs[i]->peak_bytes)
                 buf_bytes(b, (double)programs[i]->peak_bytes);
             else
@@ -377,11 +384,12 @@ static void html_figures(const struct report *r, struct buf *b)
 }
 
 static void html_thread_figure(const struct report *r, struct buf *b,
-                               const struct instance_summary *t, enum metric_id id)
+                               const struct instance_summary *t, enum metric_id id,
+                               const char *heading)
 {
     const struct series *s = &t->series[id - thread_first];
     enum quality q = summary_instance_quality(s, metric_of(id));
-    buf_puts(b, "<td class=\"n\">");
+    buf_printf(b, "<td class=\"n\" data-is=\"%s\">", heading);
     if (q == QUALITY_UNKNOWN || !(r->selection->of[ENTITY_THREAD] >> (id - thread_first) & 1)) {
         buf_puts(b, "?</td>");
         return;
@@ -398,22 +406,23 @@ static void html_threads(const struct report *r, struct buf *b)
     size_t count;
     const struct instance_summary **sorted = summary_threads(r->summary, &count);
     if (count)
-        buf_puts(b, "<section><h2>Busiest threads</h2>\n<div class=\"wide\"><table><tr><th>thread"
+        buf_puts(b, "<section><h2>Busiest threads</h2>\n<div class=\"wide\"><table "
+                    "class=\"stack\"><tr><th>thread"
                     "</th><th>process</th><th class=\"n\">CPU time</th><th class=\"n\">most cores"
                     "</th><th class=\"n\">waiting for a CPU</th></tr>\n");
     for (size_t i = 0; i < count; i++) {
         const struct entity *e = &sorted[i]->instance->entity;
         buf_puts(b, "<tr>");
-        html_cell(b, " class=\"c\"", entity_name(e));
+        html_cell(b, " class=\"c lead\"", entity_name(e));
         buf_puts(b, "<td class=\"c\">");
         const char *process = entity_label(e, "process"), *pid = entity_label(e, "pid");
         html_put(b, process ? process : "");
         buf_putc(b, ' ');
         html_put(b, pid ? pid : "");
         buf_puts(b, "</td>");
-        html_thread_figure(r, b, sorted[i], thread_cpu_seconds);
-        html_thread_figure(r, b, sorted[i], thread_cpu_cores);
-        html_thread_figure(r, b, sorted[i], thread_cpu_wait_seconds);
+        html_thread_figure(r, b, sorted[i], thread_cpu_seconds, "CPU");
+        html_thread_figure(r, b, sorted[i], thread_cpu_cores, "most cores");
+        html_thread_figure(r, b, sorted[i], thread_cpu_wait_seconds, "waiting");
         buf_puts(b, "</tr>\n");
     }
     buf_puts(b, count ? "</table></div></section>\n" : "");
@@ -425,24 +434,28 @@ static void html_phases(const struct report *r, struct buf *b)
     const struct mark_totals *t = &r->summary->marks;
     if (!t->phase_count)
         return;
-    buf_puts(b, "<section><h2>Phases</h2>\n<div class=\"wide\"><table><tr><th>phase</th><th class="
-                "\"n\">times</th><th class=\"n\">time</th><th class=\"n\">CPU time</th><th class="
+    buf_puts(b, "<section><h2>Phases</h2>\n<div class=\"wide\"><table class=\"stack\"><tr><th>phase"
+                "</th><th class=\"n\">times</th><th class=\"n\">time</th><th class=\"n\">CPU "
+                "time</th><th class="
                 "\"n\">peak RSS</th></tr>\n");
     for (size_t i = 0; i < t->phase_count; i++) {
         const struct phase_total *p = &t->phases[i];
         struct phase_figure cpu = phase_total_figure(p, process_cpu_seconds);
         struct phase_figure rss = phase_total_figure(p, process_memory_rss_bytes);
         buf_puts(b, "<tr>");
-        html_cell(b, " class=\"c\"", p->name);
-        buf_printf(b, "<td class=\"n\">%llu</td><td class=\"n\">", (unsigned long long)p->count);
+        html_cell(b, " class=\"c lead\"", p->name);
+        buf_printf(b,
+                   "<td class=\"n\" data-is=\"times\">%llu</td><td class=\"n\" data-is=\"time\">",
+                   (unsigned long long)p->count);
         human_seconds(b, (double)p->total_ns / 1e9);
-        buf_printf(b, "</td><td class=\"n\">%s",
+        buf_printf(b, "</td><td class=\"n\" data-is=\"CPU\">%s",
                    cpu.quality == QUALITY_LOWER_BOUND && cpu.total >= 0 ? "≥ " : "");
         if (cpu.quality == QUALITY_UNKNOWN || cpu.total < 0)
             buf_putc(b, '?');
         else
             human_seconds(b, cpu.total);
-        buf_printf(b, "</td><td class=\"n\">%s", rss.quality == QUALITY_LOWER_BOUND ? "≥ " : "");
+        buf_printf(b, "</td><td class=\"n\" data-is=\"peak RSS\">%s",
+                   rss.quality == QUALITY_LOWER_BOUND ? "≥ " : "");
         if (rss.quality == QUALITY_UNKNOWN || rss.max < 0)
             buf_putc(b, '?');
         else
@@ -513,21 +526,25 @@ static void html_history(struct sink *s, const struct report_history *h)
         else
             buf_puts(b, "</figure>\n");
     }
-    buf_puts(b, "</div>\n<div class=\"wide\"><table><tr><th>started</th><th>ended</th>");
+    buf_puts(
+        b, "</div>\n<div class=\"wide\"><table class=\"stack\"><tr><th>started</th><th>ended</th>");
     for (unsigned f = 0; f < HISTORY_FIGURES; f++)
         buf_printf(b, "<th class=\"n\">%s</th>", history_columns[f].title);
     buf_puts(b, "<th>run</th></tr>\n");
     for (size_t i = h->count; i-- > h->count - shown;) {
         const struct report_past *p = &h->runs[i];
         bool is_this = !h->is_overview && i + 1 == h->count;
-        buf_printf(b, "<tr%s><th scope=\"row\">", is_this ? " class=\"now\"" : "");
+        buf_printf(b, "<tr%s><th scope=\"row\" class=\"lead\">", is_this ? " class=\"now\"" : "");
         report_put_time(b, p->start_ns);
-        buf_printf(b, "%s</th><td%s>", is_this ? " (this run)" : "",
+        buf_printf(b, "%s</th><td data-is=\"ended\"%s>", is_this ? " (this run)" : "",
                    history_is_bad(p) ? " class=\"bad\"" : "");
         history_put_end(p, b);
         buf_puts(b, "</td>");
         for (unsigned f = 0; f < HISTORY_FIGURES; f++) {
-            buf_puts(b, "<td class=\"n\">");
+            buf_printf(b, "<td class=\"n\" data-is=\"%s\">",
+                       f == HISTORY_WALL  ? "time"
+                       : f == HISTORY_CPU ? "CPU"
+                                          : "memory");
             history_put_figure(p, f, b);
             buf_clear(&text);
             history_put_change(h, i, f, &text);
@@ -538,7 +555,7 @@ static void html_history(struct sink *s, const struct report_history *h)
             }
             buf_puts(b, "</td>");
         }
-        buf_puts(b, "<td class=\"c\">");
+        buf_puts(b, "<td class=\"c\" data-is=\"run\">");
         if (h->is_overview && *p->id) {
             buf_puts(b, "<a href=\"#run-");
             html_put(b, p->id);

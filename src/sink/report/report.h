@@ -111,7 +111,7 @@ bool chart_series_add(struct chart_series *s, union value value, const struct fr
 
 /* ==== Model =================================================================================== */
 
-enum { REPORT_CHARTS = 12, REPORT_EVENTS = 200, REPORT_PHASES = 200, REPORT_PROCESSES = 60 };
+enum { REPORT_CHARTS = 13, REPORT_EVENTS = 200, REPORT_PHASES = 200, REPORT_PROCESSES = 60 };
 
 /* Something with a beginning and an end on the timeline. */
 struct report_span {
@@ -305,6 +305,24 @@ void chart_put_words(const struct report *r, const struct chart *c, struct buf *
 /* Whether a curve has values that the chart shows; other curves are only in its legend. */
 bool chart_series_is_drawn(const struct chart *c, unsigned i);
 
+/* The place of charts and of the timeline in a picture, in its units. */
+enum {
+    CHART_WIDTH = 960,
+    CHART_LEFT = 84, /* room for the numbers of the axis */
+    CHART_RIGHT = 14,
+    CHART_TOP = 14,
+    CHART_BOTTOM = 30,
+    CHART_LETTER = 7, /* width of one, about */
+};
+
+/* Where a time is; written in units of the picture, or as a share of its width, which then may be
+ * any. */
+double chart_x(uint64_t at_ns, uint64_t all_ns);
+void chart_put_x(struct buf *b, double x, bool is_share);
+
+/* The axis of the time below a picture that ends at `bottom`. */
+void chart_draw_time(struct buf *b, uint64_t all_ns, double bottom, bool is_share);
+
 /* An <svg> element. */
 void chart_draw(const struct report *r, const struct chart *c, struct buf *b);
 
@@ -333,7 +351,7 @@ void chart_put_json(const struct report *r, const struct chart *c, struct json_o
 /* A figure of runs beside each other, a point for each of the newest. Nothing with one run. */
 void history_draw(const struct report_history *h, enum history_figure f, struct buf *b);
 
-/* Phases and processes as bars over time. Returns the number of bars. */
+/* Events, phases and processes over time. Returns the number of bars. */
 unsigned timeline_draw(const struct report *r, struct buf *b);
 bool timeline_is_empty(const struct report *r);
 
