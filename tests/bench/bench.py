@@ -3,7 +3,8 @@
 
     BENCH_N=100           only trees of that size (several with commas)
     BENCH_ONLY=floor      only these parts: cadence, peers, attach, system, network, gpu, floor,
-                          asking, slowdown, exits, start, count, sqlite, export, report, python
+                          asking, slowdown, exits, start, count, sqlite, export, report, compare,
+                          ranks, python
     BENCH_ROUNDS=3        that many times as many repetitions
     PEERS=DIR             compare with other monitors too, which are installed there
 """
@@ -15,6 +16,7 @@ import against_floor
 import asking
 import attaching
 import cadence
+import comparing
 import counting
 import exporting
 import gpu_reading
@@ -46,6 +48,7 @@ PARTS = {
     "sqlite": sqlite_files.run,
     "export": exporting.run,
     "report": reporting.run,
+    "compare": comparing.run,
     "ranks": ranks.run,
     "python": python_package.run,
 }
