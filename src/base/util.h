@@ -52,6 +52,17 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* fmin and fmax would need libm, which takes a fiftieth of the start to load. Neither is NaN. */
+static inline double min_double(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static inline double max_double(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* True when something precedes the suffix, too. */
 static inline bool ends_with(const char *text, const char *suffix)
 {

@@ -417,8 +417,10 @@ static const struct energy_unit energy_in_joules[] = {
 /* Three digits that count: 12.3, 0.00123. */
 static void energy_put_number(struct buf *b, double value)
 {
-    int decimals = value >= 100 || value <= 0 ? 0 : 2 - (int)floor(log10(value));
-    buf_double(b, value, (unsigned)(decimals > 9 ? 9 : decimals));
+    unsigned decimals = 0;
+    for (double least = 100; value > 0 && value < least && decimals < 9; least /= 10)
+        decimals++;
+    buf_double(b, value, decimals);
 }
 
 bool words_put_energy(struct buf *b, const char *before, const char *at_least,

@@ -54,7 +54,7 @@ void energy_divide(const struct energy_package *packages, size_t count, uint64_t
         size_t first = energy_next_package(packages, count, prices, 0, is_low ? 1 : -1), i;
         while (left_ns > 0 &&
                (i = energy_next_package(packages, count, prices, taken, is_low ? 1 : -1)) < count) {
-            double here_ns = fmin(left_ns, packages[i].used_busy_ns);
+            double here_ns = min_double(left_ns, packages[i].used_busy_ns);
             used[end] += here_ns * prices[i];
             left_ns -= here_ns;
             taken |= BIT(i);
@@ -66,8 +66,8 @@ void energy_divide(const struct energy_package *packages, size_t count, uint64_t
         else if (left_ns > cpu_ns / 2)
             used[end] = all_uj;
     }
-    *ret_low_uj = fmin(used[0], all_uj);
-    *ret_high_uj = fmin(fmax(used[1], *ret_low_uj), all_uj);
+    *ret_low_uj = min_double(used[0], all_uj);
+    *ret_high_uj = min_double(max_double(used[1], *ret_low_uj), all_uj);
 }
 
 /* ==== Processors ============================================================================== */
@@ -196,7 +196,7 @@ static bool energy_take_busy(struct energy_meter *e, const struct sysroot *root)
     for (size_t i = 0; i < e->package_count; i++) {
         struct energy_package *p = &e->packages[i];
         /* A CPU that went offline took its ticks along. */
-        p->used_busy_ns = fmax(0, p->used_busy_ns + (double)p->busy_ns);
+        p->used_busy_ns = max_double(0, p->used_busy_ns + (double)p->busy_ns);
     }
     return is_whole;
 }
@@ -334,11 +334,11 @@ static void energy_divide_gpu(const struct gpu_device *d, const struct gpu_part 
     *ret_low = *ret_high = 1;
     if (!has_others)
         return;
-    *ret_low = part->share > 0 ? fmin(part->share, 1) : 0;
+    *ret_low = part->share > 0 ? min_double(part->share, 1) : 0;
     if (part->share < 0 || !row_has(&d->row, gpu_utilization_ratio))
         return;
-    double busy = fmax(row_value(&d->row, gpu_utilization_ratio).d, part->share);
-    *ret_high = busy > 0 ? fmin(part->share / busy, 1) : 1;
+    double busy = max_double(row_value(&d->row, gpu_utilization_ratio).d, part->share);
+    *ret_high = busy > 0 ? min_double(part->share / busy, 1) : 1;
 }
 
 /* ==== Tick ==================================================================================== */

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <math.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -286,7 +285,7 @@ static int rapl_read_zone(struct zone *z, const struct sysroot *root)
     if (z->perf_fd >= 0) {
         if (read(z->perf_fd, &count, sizeof count) != sizeof count)
             return -EIO;
-        value = (int64_t)fmin((double)count * z->perf_uj, 9e18);
+        value = (int64_t)min_double((double)count * z->perf_uj, 9e18);
     } else {
         int r = number_file_read(&z->energy, root, &value);
         if (r < 0)
