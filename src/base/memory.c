@@ -6,14 +6,20 @@
 
 /* ==== Growing array =========================================================================== */
 
-enum { ARRAY_LEAST = 4 }; /* elements, a power of two */
+/* How many elements an array begins with, a power of two: of large ones hardly more than are used,
+ * since all of them are touched. */
+static size_t array_least(size_t size)
+{
+    enum { LARGE_BYTES = 4096 };
+    return size < LARGE_BYTES ? 4 : 2;
+}
 
 bool array_reserve(void *items, size_t *capacity, size_t wanted, size_t size)
 {
     void *old, *moved;
     if (wanted <= *capacity)
         return true;
-    size_t more = max_u64(max_u64(wanted, 2 * *capacity), ARRAY_LEAST);
+    size_t more = max_u64(max_u64(wanted, 2 * *capacity), array_least(size));
     memcpy(&old, items, sizeof old); /* a pointer of any type */
     moved = more <= SIZE_MAX / size ? realloc(old, more * size) : NULL;
     if (!moved)
@@ -26,7 +32,7 @@ bool array_reserve(void *items, size_t *capacity, size_t wanted, size_t size)
 
 bool array_grow(void *items, size_t count, size_t size)
 {
-    bool is_full = !count || (count >= ARRAY_LEAST && !(count & (count - 1)));
+    bool is_full = !count || (count >= array_least(size) && !(count & (count - 1)));
     return !is_full || array_reserve(items, &count, count + 1, size);
 }
 

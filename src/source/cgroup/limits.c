@@ -10,7 +10,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 
 /* ==== Kmsg ==================================================================================== */
 
@@ -525,11 +527,29 @@ static void limits_read_cpus(struct limit *l, const struct sysroot *root, pid_t 
 
 /* ---- The rest of the machine ----------------------------------------------------------------- */
 
+/* The same number by a call, which takes a fiftieth of the time. A container may have a file of its
+ * own in the place of the kernel's (lxcfs), with less memory: that one is read. */
+static bool limits_ask_memory(const struct sysroot *root, uint64_t *ret_bytes)
+{
+    struct stat directory, file;
+    struct sysinfo machine;
+    if (!root->live || fstat(root->proc, &directory) < 0 ||
+        fstatat(root->proc, "meminfo", &file, 0) < 0 || file.st_dev != directory.st_dev ||
+        sysinfo(&machine) < 0)
+        return false;
+    *ret_bytes = (uint64_t)machine.totalram * machine.mem_unit;
+    return true;
+}
+
 static void limits_read_memory(struct limit *l, const struct sysroot *root)
 {
     static const struct keyed total = {"MemTotal:", keyed_kib};
     char text[LIMITS_READ_TEXT_BYTES];
     uint64_t bytes;
+    if (limits_ask_memory(root, &bytes)) {
+        limits_read_set(l, bytes, "machine");
+        return;
+    }
     ssize_t n = file_read_at(root->proc, "meminfo", text, sizeof text);
     if (n > 0 && keyed_read(scan_text(text, (size_t)n), &total, 1, &bytes) == 1)
         limits_read_set(l, bytes, "machine");
