@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""What `toll run` needs to start and end, in counts that do not depend on how busy the machine is:
+system calls and page faults. Times are measured by `make bench ONLY=start`."""
+import os
+import platform
+import re
+
+import pytest
+
+from hostlib import needs
+from livelib import PAGE, not_sanitized
+
+COMMAND = "/bin/true"
+# No second sample: the number of them depends on how long the command takes.
+RUN = ["run", "-q", "-i", "10s", "--", COMMAND]
+# Measured: 254 calls on a machine with cgroups of version 1, which are more files than those of
+# version 2, and 184 page faults more than `true` has by itself.
+MOST_CALLS = 285
+MOST_FAULTS = 210
+
+
+def environment(place):
+    """Its socket has a directory of its own: beside the sockets of others it would look at those."""
+    return {**os.environ, "XDG_RUNTIME_DIR": str(place.path("."))}
+
+
+def faults(*words, env):
+    """Minor page faults of a command and all that it waited for."""
+    pid = os.posix_spawnp(words[0], words, env)
+    _, status, usage = os.wait4(pid, 0)
+    assert status == 0
+    return usage.ru_minflt
+
+
+@not_sanitized
+@needs("strace")
+def test_system_calls(place):
+    status, _, err = place.call(["strace", "-o", place.path("calls"), place.toll, *RUN],
+                                env=environment(place))
+    if status != 0 and b"ptrace" in err:
+        pytest.skip("strace may not trace here")
+    assert status == 0
+    calls = re.findall(r"^(\w+)\(", place.path("calls").read_text(), re.M)
+    assert 100 < len(calls) <= MOST_CALLS, f"{len(calls)} calls"
+
+
+@not_sanitized
+@pytest.mark.skipif(PAGE != 4096 or platform.machine() != "x86_64",
+                    reason="the number of page faults is known for pages of 4 KiB")
+def test_page_faults(place):
+    env = environment(place)
+    more = min(faults(str(place.toll), *RUN, env=env) - faults(COMMAND, env=env)
+               for _ in range(3))
+    assert 50 < more <= MOST_FAULTS, f"{more} page faults"
+
+
+@not_sanitized
+@needs("readelf")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="others need libm for a square root")
+def test_libraries(place):
+    """A library takes 20 us to load."""
+    _, out, _ = place.call(["readelf", "-d", place.toll])
+    assert b"libc.so" in out and b"libm.so" not in out
