@@ -14,8 +14,12 @@ static const struct {
     const char *name;
     unsigned number;
 } calls[] = {
+    {"bpf", SYS_bpf},
+    {"clone3", SYS_clone3},
     {"kcmp", SYS_kcmp},
     {"perf_event_open", SYS_perf_event_open},
+    {"pidfd_open", SYS_pidfd_open},
+    {"sched_getaffinity", SYS_sched_getaffinity},
     {"set_robust_list", SYS_set_robust_list},
 };
 
