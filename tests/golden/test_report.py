@@ -7,6 +7,7 @@ import hashlib
 import html.parser
 import json
 import pathlib
+import random
 import re
 import unicodedata
 import xml.dom.minidom
@@ -238,3 +239,46 @@ def test_pages_of_several_runs(builds, tmp_path):
     links = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
     assert len(links) == 6 and {link[1:] for link in links} <= set(ids)
     assert (tmp_path / "one.md").read_text().startswith("### build")
+
+
+def test_a_day_of_noise_is_small_and_keeps_its_peaks(tmp_path):
+    """A day at a second, of which nothing repeats: eight GPUs, the machine, phases, processes. The page
+    stays below 2 MB, and the one sample of each figure that is above all others is in its chart."""
+    seconds, at = 86400, 54321
+    drawn = random.Random(1)
+    noise = [drawn.random() for _ in range(10007)]
+    sample = ('{"type":"sample","tick":%d,"elapsed_seconds":%d,"interval_seconds":1,"target":{"combined":{'
+              '"cpu_seconds":%d,"cpu_cores":%.6f,"memory_rss_bytes":%d,"memory_pss_bytes":%d,'
+              '"memory_shared_bytes":%d,"memory_swap_bytes":%d,"storage_read_bytes":%d,'
+              '"storage_written_bytes":%d,"network_received_bytes":%d,"network_sent_bytes":%d,"threads":%d,'
+              '"processes":%d}},"system":{"cpu_cores":%.6f,"memory_used_bytes":%d,"power_watts":%.3f},"gpus":[%s]}\n')
+    gpu = '{"name":"%d","utilization_ratio":%.4f,"memory_used_bytes":%d,"power_watts":%.3f}'
+    record = tmp_path / "day.jsonl"
+    with record.open("w") as f:
+        f.write(json.dumps({"type": "run", "schema": "toll.record/1", "name": "day", "command": ["day"], "pid": 5,
+                            "start": "2026-11-07T17:20:00.000Z", "cpus": 64}) + "\n")
+        for t in range(1, seconds + 1):
+            x = [noise[(t * 31 + k * 977) % 10007] + (1 if t == at else 0) for k in range(8)]
+            f.write(sample % (t, t, 16 * t, 32 * x[0], 64e9 * x[1], 32e9 * x[2], 8e9 * x[3] / 2, 4e9 * x[4],
+                              t * 50e6 + 1e7 * x[5], t * 20e6 + 1e6 * x[6], t * 9e6 + 4e6 * x[7],
+                              t * 3e6 + 2e6 * x[0], 400 * x[1], 200 * x[2], 64 * x[3], 99e9 * x[4], 400 * x[5],
+                              ",".join(gpu % (k, x[k] / 2, 80e9 * x[k] / 2, 350 * x[k]) for k in range(8))))
+        for i in range(200):
+            f.write(json.dumps({"type": "phase", "elapsed_seconds": 400 * i + 300, "name": f"phase {i}", "pid": 5,
+                                "attributes": {}, "begin_seconds": 400 * i, "end_seconds": 400 * i + 300,
+                                "ended": True, "of": "target", "looks": 0, "figures": {}}) + "\n")
+            f.write(json.dumps({"type": "process", "pid": 100 + i, "parent": 5, "name": f"worker {i}",
+                                "elapsed_seconds": 400 * i + 390, "wall_seconds": 380, "cpu_seconds": 1 + i}) + "\n")
+    done = toll("report", "day.jsonl", "-o", "day.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "day.html").stat().st_size < 2e6
+    done = toll("report", "day.jsonl", "-o", "day.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    run = json.loads((tmp_path / "day.json").read_text())["runs"][0]
+    charts = {chart["name"]: chart["series"] for chart in run["charts"]}
+    gauges = [s for name in ("cpu", "memory", "gpu", "gpu_memory", "gpu_power", "machine_cpu") for s in charts[name]]
+    assert len(gauges) >= 4 + 8 * 3
+    for series in gauges:
+        assert max(filter(None, series["max"])) == series["peak"], series["name"]
+        if not series["name"].startswith("anonymous"):
+            assert series["peak_at_seconds"] == pytest.approx(at, abs=1), series["name"]

@@ -47,6 +47,8 @@ static double axis_step(const struct metric *m, double most, unsigned ticks)
         return step;
     }
     double step = axis_round_up(least, 1);
+    if (m->unit == UNIT_cores && step < 0.01) /* they are written with two decimals */
+        return 0.01;
     return m->unit == UNIT_count && step < 1 ? 1 : step;
 }
 

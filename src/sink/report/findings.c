@@ -440,12 +440,11 @@ void report_find_imbalance(const struct report_rank *ranks, unsigned count,
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
-/* Share of the time in which the GPU was idle while the job worked on the CPU, and the cores that
- * it used then. False: unknown. The columns of one trace are a power of two times those of the
- * other.
- */
+/* Share of the time in which the GPU was idle while the job worked on the CPU, the cores that it
+ * used then, and the time over which both are means. False: unknown. The columns of one trace are a
+ * power of two times those of the other. */
 static bool gpu_starved_share(const struct trace *gpu, const struct trace *cpu, double least_cores,
-                              double *ret_share, double *ret_cores)
+                              double *ret_share, double *ret_cores, uint64_t *ret_mean_ns)
 {
     double known_ns = 0, starved_ns = 0, cores = 0;
     uint64_t width_ns = min_u64(gpu->width_ns, cpu->width_ns);
@@ -468,6 +467,7 @@ static bool gpu_starved_share(const struct trace *gpu, const struct trace *cpu, 
         return false;
     *ret_share = starved_ns / known_ns;
     *ret_cores = cores / starved_ns;
+    *ret_mean_ns = max_u64(gpu->width_ns, cpu->width_ns);
     return true;
 }
 
@@ -488,6 +488,7 @@ static void find_gpus(const struct report *r, struct report_findings *f)
     for (unsigned kind = 0; kind < ARRAY_LEN(words); kind++) {
         unsigned count = 0, all = 0;
         double mean = 0, max = 0, share = 0, cores = 0;
+        uint64_t mean_ns = 0;
         struct buf names = {0};
         for (size_t i = 0; i < r->summary->instance_count; i++) {
             const struct instance_summary *t = &r->summary->instances[i];
@@ -501,7 +502,8 @@ static void find_gpus(const struct report *r, struct report_findings *f)
             const struct trace *trace = trace_of(r, gpu_utilization_ratio, t->instance->number);
             bool is_unused = busy->max < GPU_UNUSED;
             bool is_starved = !is_unused && cpu && trace &&
-                              gpu_starved_share(trace, cpu, least_cores, &starved, &worked) &&
+                              gpu_starved_share(trace, cpu, least_cores, &starved, &worked,
+                                                &mean_ns) &&
                               starved >= STARVED_SHARE;
             bool is_idle = !is_unused && !is_starved && own < GPU_IDLE;
             if (!(kind == 0 ? is_unused : kind == 1 ? is_starved : is_idle))
@@ -542,6 +544,11 @@ static void find_gpus(const struct report *r, struct report_findings *f)
             buf_puts(&one->evidence, " of the time less than 30 % busy with ");
             buf_double_fixed(&one->evidence, cores, 2);
             buf_puts(&one->evidence, " cores in use");
+            /* A column of several samples has only their mean. */
+            if (mean_ns > 2 * (r->summary->elapsed_ns / r->frames)) {
+                buf_puts(&one->evidence, ", as means over ");
+                human_seconds(&one->evidence, (double)mean_ns / 1e9);
+            }
         }
         buf_done(&names);
     }

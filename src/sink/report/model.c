@@ -247,6 +247,14 @@ static bool chart_draws_rest(const struct chart_curve *curve)
     return curve->id == process_memory_shared_bytes;
 }
 
+static unsigned chart_curve_number(const struct chart *c, enum metric_id id)
+{
+    unsigned i = 0;
+    while (c->plan->curves[i].name && c->plan->curves[i].id != id)
+        i++;
+    return i;
+}
+
 /* The curve of a figure, made when it is first met; NULL when there is no room for another. */
 static struct chart_series *chart_series_of(struct chart *c, const struct chart_curve *curve,
                                             const struct instance *m)
@@ -262,7 +270,14 @@ static struct chart_series *chart_series_of(struct chart *c, const struct chart_
         c->left_out = true;
         return NULL;
     }
-    struct chart_series *s = &c->series[c->count++];
+    /* In the order of the plan, whichever figure was known first: colours are those of other pages.
+     */
+    unsigned at = c->count++;
+    for (; at > 0 && chart_curve_number(c, c->series[at - 1].id) > chart_curve_number(c, curve->id);
+         at--)
+        c->series[at] = c->series[at - 1];
+    struct chart_series *s = &c->series[at];
+    *s = (struct chart_series){0};
     s->id = curve->id;
     s->instance = number;
     s->is_rest = chart_draws_rest(curve);
@@ -323,8 +338,14 @@ bool chart_series_add(struct chart_series *s, union value value, const struct fr
         return chart_add_growth(s, m, value.u, f);
     if (m->fold == FOLD_RATE)
         return chart_add_rate(s, m, metric_number(m, value), f);
-    return trace_add(&s->trace, metric_number(m, value), left_u64(f->elapsed_ns, f->interval_ns),
-                     f->elapsed_ns);
+    /* GPUs are not read at each frequent sample, and drivers give means of up to a second. */
+    uint64_t from_ns = left_u64(f->elapsed_ns, f->interval_ns);
+    bool is_of_gpu = (unsigned)(s->id - gpu_first) < metric_count(ENTITY_GPU);
+    if (is_of_gpu && s->has_last && f->elapsed_ns - s->last_ns <= NS_PER_SECOND)
+        from_ns = s->last_ns;
+    s->last_ns = f->elapsed_ns;
+    s->has_last = true;
+    return trace_add(&s->trace, metric_number(m, value), from_ns, f->elapsed_ns);
 }
 
 /* Adds what a row has. */

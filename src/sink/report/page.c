@@ -43,8 +43,11 @@ static void html_answer(const struct report *r, struct buf *b)
     human_end(&text, r->summary);
     if (!buf_failed(&text) && text.length)
         html_add(b, text.data, text.length);
-    buf_puts(b, "</b> on ");
-    html_put(b, r->summary->run->host);
+    buf_puts(b, "</b>");
+    if (*r->summary->run->host) {
+        buf_puts(b, " on ");
+        html_put(b, r->summary->run->host);
+    }
     buf_puts(b, ", started <time>");
     report_put_time(b, r->summary->run->start_real_ns);
     buf_puts(b, "</time></p>\n<dl class=\"cards\">\n");
@@ -182,11 +185,11 @@ static void html_charts(const struct report *r, struct buf *b)
             if (c->count == 1 && !*c->series[k].name)
                 continue;
             if (is_drawn)
-                buf_printf(b, "<i style=\"background:var(--c%u)\"></i>", k);
+                buf_printf(b, "<span><i style=\"background:var(--c%u)\"></i>", k);
             else
-                buf_puts(b, "<i></i>");
+                buf_puts(b, "<span><i></i>");
             html_put(b, *c->series[k].name ? c->series[k].name : c->plan->title);
-            buf_puts(b, is_drawn ? "" : ": 0");
+            buf_puts(b, is_drawn ? "</span> " : ": 0</span> ");
         }
         buf_puts(b, c->left_out ? " (more are not shown)</p></div>\n" : "</p></div>\n");
         buf_puts(b, "<div class=\"wide\">");
@@ -335,7 +338,8 @@ static void html_figure_row(struct buf *b, const struct metric *m, const struct 
     buf_printf(b, "</th>%s<td class=\"n\" data-is=\"%s\">%s", is_counter ? "" : empty,
                is_counter ? "total" : "peak", q == QUALITY_LOWER_BOUND ? "≥ " : "");
     human_number(b, m, figure);
-    buf_printf(b, "</td>%s<td class=\"n\" data-is=\"mean\">", is_counter ? empty : "");
+    buf_printf(b, "</td>%s<td class=\"n\" data-is=\"mean\">%s", is_counter ? empty : "",
+               q == QUALITY_LOWER_BOUND ? "≥ " : "");
     if (is_counter)
         human_rate(b, m, series_mean(s, m));
     else
@@ -431,17 +435,21 @@ static void html_threads(const struct report *r, struct buf *b)
 
 static void html_phases(const struct report *r, struct buf *b)
 {
+    enum { OPEN = 30 }; /* the charts come after them */
+    static const char head[] = "<div class=\"wide\"><table class=\"stack\"><tr><th>phase</th><th "
+                               "class=\"n\">times</th><th class=\"n\">time</th><th class=\"n\">CPU "
+                               "time</th><th class=\"n\">peak RSS</th></tr>\n";
     const struct mark_totals *t = &r->summary->marks;
     if (!t->phase_count)
         return;
-    buf_puts(b, "<section><h2>Phases</h2>\n<div class=\"wide\"><table class=\"stack\"><tr><th>phase"
-                "</th><th class=\"n\">times</th><th class=\"n\">time</th><th class=\"n\">CPU "
-                "time</th><th class="
-                "\"n\">peak RSS</th></tr>\n");
+    buf_printf(b, "<section><h2>Phases</h2>\n%s", head);
     for (size_t i = 0; i < t->phase_count; i++) {
         const struct phase_total *p = &t->phases[i];
         struct phase_figure cpu = phase_total_figure(p, process_cpu_seconds);
         struct phase_figure rss = phase_total_figure(p, process_memory_rss_bytes);
+        if (i == OPEN)
+            buf_printf(b, "</table></div>\n<details><summary>%zu more</summary>\n%s",
+                       t->phase_count - OPEN, head);
         buf_puts(b, "<tr>");
         html_cell(b, " class=\"c lead\"", p->name);
         buf_printf(b,
@@ -462,7 +470,7 @@ static void html_phases(const struct report *r, struct buf *b)
             buf_bytes(b, rss.max);
         buf_puts(b, "</td></tr>\n");
     }
-    buf_puts(b, "</table></div></section>\n");
+    buf_printf(b, "</table></div>%s</section>\n", t->phase_count > OPEN ? "</details>" : "");
 }
 
 static void html_machine(const struct report *r, struct buf *b)

@@ -138,9 +138,11 @@
         900, 1800, 3600, 7200, 10800, 21600, 43200, ...powers([1, 2, 7, 14], 10, 86400, 1e10)];
     const BYTE_STEPS = powers([1], 2, 1, 2 ** 60);
     const COUNT_STEPS = powers([1, 2, 5], 10, 1, 1e18);
+    // Cores are written with two decimals.
+    const CORE_STEPS = powers([1, 2, 5], 10, 0.01, 1e6);
     const STEPS = powers([1, 2, 5], 10, 1e-6, 1e18);
     const valueSteps = unit => unit.startsWith("bytes") ? BYTE_STEPS
-        : unit == "count" ? COUNT_STEPS : STEPS;
+        : unit == "count" ? COUNT_STEPS : unit == "cores" ? CORE_STEPS : STEPS;
 
     // ---- Elements ---------------------------------------------------------------------------
 
@@ -284,10 +286,12 @@
         });
         const top = max => {
             const limit = chart.limit ? chart.limit[1] : 0;
-            return limit > max && limit < 2 * max ? limit * 1.02 : max > 0 ? max * 1.05 : 1;
+            const most = limit > max && limit < 2 * max ? limit * 1.02 : max > 0 ? max * 1.05 : 1;
+            // Room for a number on the axis.
+            return chart.unit == "cores" ? Math.max(most, 0.0105) : most;
         };
         const u = new uPlot({
-            width: figure.clientWidth, height: 240, padding: [chart.limit ? 20 : 12, 14, 0, 0],
+            width: figure.clientWidth, height: 240, padding: [chart.limit ? 20 : 12, 26, 0, 0],
             legend: {show: false},
             series, bands,
             scales: {
