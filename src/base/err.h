@@ -5,6 +5,8 @@
 #include "base/util.h"
 #include "toll.h"
 
+#include <stddef.h>
+
 /* ==== Err ===================================================================================== */
 
 /* Writes the sentence and returns the code, so that `return err_set(e, -EINVAL, …)` reads well.
@@ -34,3 +36,30 @@ void sized_give(void *ret, const void *from, size_t known);
 
 /* -EINVAL when the size is not set. */
 int sized_check(const void *asked, const char *what, struct toll_error *e);
+
+/* ==== Suggestion ============================================================================== */
+
+/* "Did you mean": the known word that is nearest to one that was mistyped. */
+
+enum { SUGGESTION_BYTES = 64 };
+
+/* One search; all known words are offered, then the text goes behind the error. */
+struct suggestion {
+    const char *typed;           /* borrowed */
+    size_t distance;             /* of the best so far */
+    char word[SUGGESTION_BYTES]; /* the best so far, "" while none is near enough */
+    char text[SUGGESTION_BYTES + 24];
+};
+
+void suggestion_begin(struct suggestion *s, const char *typed);
+
+/* A word that begins with what was typed is nearer than others; of several that are equally near
+ * the first one stays. */
+void suggestion_offer(struct suggestion *s, const char *known);
+
+/* " (did you mean 'doctor'?)", or "" when nothing is near. Valid as long as s is. */
+const char *suggestion_text(struct suggestion *s);
+
+/* How many letters to insert, remove, replace or swap with their neighbour to make one word of the
+ * other, upper and lower case being the same; SIZE_MAX for words of SUGGESTION_BYTES and more. */
+size_t suggestion_distance(const char *a, const char *b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * toll outputs, toll metrics and toll layouts: the tables of the library, for people and for
  * programs. */
+#include "base/err.h"
 #include "base/text/json.h"
-#include "base/text/suggest.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * toll doctor: what can be measured here, by which means, how exactly, and what would help. */
+#include "base/err.h"
 #include "base/text/buf.h"
 #include "base/text/json.h"
-#include "base/text/suggest.h"
 #include "cli/options.h"
 
 #include <stdio.h>

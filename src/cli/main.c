@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/cli.h"
 
+#include "base/err.h"
 #include "base/io/output_file.h"
 #include "base/text/buf.h"
 #include "base/text/secrets.h"
-#include "base/text/suggest.h"
 #include "base/util.h"
 #include "cli/gpu_tracker/command.h"
 #include "cli/options.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The options of all commands, and what each accepts. */
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/text/scan.h"
-#include "base/text/suggest.h"
 #include "cli/options.h"
 
 #include <ctype.h>

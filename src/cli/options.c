@@ -2,9 +2,9 @@
  * Where settings come from: configuration file, environment, command line. */
 #include "cli/options.h"
 
+#include "base/err.h"
 #include "base/memory.h"
 #include "base/text/scan.h"
-#include "base/text/suggest.h"
 #include "base/util.h"
 
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/io/output_file.h"
 #include "base/text/buf.h"
-#include "base/text/pickle.h"
+#include "base/text/encoding.h"
 #include "base/util.h"
 
 #include <dirent.h>

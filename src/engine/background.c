@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/thread.h"
 #include "engine/api.h"
-#include "engine/begin.h"
 #include "engine/step.h"
 #include "engine/target/gpus.h"
 #include "engine/tracker.h"

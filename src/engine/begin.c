@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/begin.h"
+#include "engine/step.h"
 
 #include "base/err.h"
 #include "base/io/file.h"
-#include "engine/compat/replay.h"
 #include "engine/marks/marks.h"
 #include "engine/outputs.h"
 #include "engine/settings.h"
-#include "engine/step.h"
 #include "engine/target/cgroups.h"
-#include "engine/target/exits.h"
 #include "engine/target/gpus.h"
 #include "engine/target/membership.h"
 #include "engine/target/network.h"
@@ -17,8 +14,9 @@
 #include "engine/target/targets.h"
 #include "engine/target/walk.h"
 #include "engine/tick.h"
+#include "engine/tracker.h"
 #include "source/cgroup/cgroup.h"
-#include "source/machine/load.h"
+#include "source/machine/cpu.h"
 
 #include <fcntl.h>
 #include <stdio.h>

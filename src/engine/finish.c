@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/finish.h"
+#include "engine/step.h"
 
 #include "account/quality.h"
 #include "engine/settings.h"

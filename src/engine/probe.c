@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/io/file.h"
 #include "engine/api.h"
-#include "engine/begin.h"
+#include "engine/step.h"
 #include "engine/target/targets.h"
 #include "engine/tick.h"
 #include "source/proc/own.h"

@@ -2,7 +2,6 @@
 #include "engine/step.h"
 
 #include "base/process.h"
-#include "engine/compat/replay.h"
 #include "engine/target/gpus.h"
 #include "engine/target/reap.h"
 #include "engine/target/targets.h"

@@ -5,6 +5,8 @@
 
 #include "base/util.h"
 #include "metric/frame.h"
+#include "summary/summary.h"
+#include "toll.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -116,3 +118,50 @@ void step_reap(struct toll_tracker *t);
 /* Notes the targets that have ended, after another walk where one may have left members that were
  * not seen. True when all have. */
 bool step_targets_ended(struct toll_tracker *t);
+
+/* ==== Begin =================================================================================== */
+
+/* The three ways a run begins. A tracker is for one of them, once. Each returns 0, or -errno and a
+ * sentence. */
+
+/* Starts the command; all that can fail is done before. */
+int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *request,
+                 struct toll_error *e);
+
+/* Measures what is there already: the targets that were added, or the machine alone. */
+int begin_attach(struct toll_tracker *t, struct toll_error *e);
+
+/* Measures a recorded run. */
+int begin_replay(struct toll_tracker *t, const char *directory, struct toll_error *e);
+
+/* Finds the members and takes what they have used so far as the base. -ESRCH and a sentence when a
+ * target has none. */
+int attach(struct toll_tracker *t, struct toll_error *e);
+
+/* ==== Finish ================================================================================== */
+
+/* From now on the figures are final. The summary is not yet written. */
+void finish(struct toll_tracker *t);
+
+/* ==== Quality ================================================================================= */
+
+/* What every figure of the targets is worth, judged when the run is over or when the program asks.
+ */
+
+/* More than these cannot have been in use at any moment; 0: not known. */
+double quality_most_cores(const struct run *run);
+
+/* Into the tracker's own summary when the run is over, into a copy of it before: what is settled by
+ * the end must not be judged by what was known in between. */
+void quality_judge_all(struct toll_tracker *t, struct summary *summary);
+
+/* ==== Replay ================================================================================== */
+
+/* A recorded run in place of a live one: for each sample a tree of /proc, a script with the times
+ * and with what wait4 said. docs/testing.md describes the script. */
+
+int replay_open(struct toll_tracker *t, const char *directory, struct toll_error *e);
+void replay_close(struct toll_tracker *t);
+
+/* Up to the next sample. 1, 0 at the end of the script, -EBADMSG. */
+int replay_step(struct toll_tracker *t);

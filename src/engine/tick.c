@@ -2,7 +2,7 @@
 #include "engine/tick.h"
 
 #include "account/rates.h"
-#include "engine/finish.h"
+#include "engine/step.h"
 #include "engine/target/gpus.h"
 #include "engine/target/membership.h"
 #include "engine/target/targets.h"

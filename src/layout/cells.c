@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "layout/cells.h"
+#include "layout/layout.h"
 
 #include "base/text/scan.h"
 #include "layout/translation.h"

@@ -3,6 +3,7 @@
  * data: tables of columns. Code that reads them is in translation.c, and knows none of them. */
 #pragma once
 
+#include "base/text/buf.h"
 #include "toll_compat.h"
 
 #include <stddef.h>
@@ -197,3 +198,17 @@ extern const struct layout layout_gnu_time;
 extern const struct layout layout_github_action_benchmark;
 extern const struct layout layout_gitlab;
 extern const struct layout layout_codecarbon;
+
+/* ==== Cells =================================================================================== */
+
+/* Numbers as Python prints them, which is what the tools print whose layouts these are. */
+
+/* As repr(float) and json.dumps: as few digits as give it again when read, always with a point or
+ * an exponent: 0.1, 63.0, 1e-05, 1e+16. */
+void python_float(struct buf *b, double value);
+
+/* Rounded to so many decimals as round(value, decimals) does. */
+double python_round(double value, unsigned decimals);
+
+/* A whole number, the nearest. */
+void python_integer(struct buf *b, double value);

@@ -2,7 +2,6 @@
 #include "metric/metric.h"
 
 #include "base/err.h"
-#include "base/text/suggest.h"
 #include "base/util.h"
 
 #include <fnmatch.h>

@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "base/io/file.h"
-#include "record/sqlite/source.h"
+#include "record/sqlite/rows.h"
 #include "record/write.h"
 
 #include <fcntl.h>

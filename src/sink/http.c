@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "base/io/file.h"
-#include "base/io/url.h"
+#include "base/io/http.h"
 
 #include <fcntl.h>
 #include <stdio.h>

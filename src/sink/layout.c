@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Formats in a layout: the same files with another tool's columns. */
+#include "layout/layout.h"
 #include "base/err.h"
 #include "base/text/json.h"
-#include "layout/cells.h"
 #include "layout/gpu_tracker/blocks.h"
 #include "layout/translation.h"
 #include "sink/sink.h"

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/io/output_file.h"
 #include "base/text/scan.h"
-#include "base/text/suggest.h"
 #include "layout/translation.h"
 
 #include <fcntl.h>

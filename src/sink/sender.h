@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Sends queued chunks to a slow or unreachable destination on its own thread, so that sampling
- * never waits: a chunk is copied into a bounded queue (base/queue.h). When the queue is full, the
+ * never waits: a chunk is copied into a bounded queue (base/thread.h). When the queue is full, the
  * oldest samples are dropped and counted.
  *
  * The thread hands what has gathered to deliver() as one batch. A failed batch is retried after a
@@ -8,7 +8,7 @@
  * then goes to leave(), or is dropped. */
 #pragma once
 
-#include "base/queue.h"
+#include "base/thread.h"
 
 #include <sys/types.h>
 

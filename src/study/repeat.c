@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/text/json.h"
-#include "sink/hyperfine.h"
 #include "sink/text/text.h"
 #include "study/study.h"
 

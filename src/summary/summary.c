@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ==== Run facts =============================================================================== */
@@ -618,4 +619,146 @@ struct memory_peak summary_memory_peak(const struct summary *s, uint64_t selecte
                                : "samples were skipped";
     }
     return m;
+}
+
+/* ==== Curve =================================================================================== */
+
+enum { CURVE_FIRST_WIDTH_NS = 1000000 };
+
+static void curve_halve(struct curve *c)
+{
+    for (unsigned i = 0; i < CURVE_POINTS; i++) {
+        if (i >= CURVE_POINTS / 2) {
+            c->points[i].sum = c->points[i].max = 0;
+            c->points[i].covered_ns = 0;
+            continue;
+        }
+        unsigned a = 2 * i, b = a + 1;
+        double max = c->points[a].max;
+        if (!c->points[a].covered_ns || (c->points[b].covered_ns && c->points[b].max > max))
+            max = c->points[b].max;
+        c->points[i].sum = c->points[a].sum + c->points[b].sum;
+        c->points[i].covered_ns = c->points[a].covered_ns + c->points[b].covered_ns;
+        c->points[i].max = max;
+    }
+    c->width_ns *= 2;
+}
+
+void curve_add(struct curve *c, double value, uint64_t from_ns, uint64_t until_ns)
+{
+    if (until_ns <= from_ns)
+        return;
+    if (!c->width_ns)
+        c->width_ns = CURVE_FIRST_WIDTH_NS;
+    while ((until_ns - 1) / c->width_ns >= CURVE_POINTS)
+        curve_halve(c);
+    for (uint64_t i = from_ns / c->width_ns; isfinite(value) && i * c->width_ns < until_ns; i++) {
+        uint64_t begin = i * c->width_ns, end = begin + c->width_ns;
+        uint64_t ns = (end < until_ns ? end : until_ns) - (begin > from_ns ? begin : from_ns);
+        if (!c->points[i].covered_ns || value > c->points[i].max)
+            c->points[i].max = value;
+        c->points[i].sum += value * (double)ns / 1e9;
+        c->points[i].covered_ns += ns;
+    }
+    if (until_ns > c->end_ns)
+        c->end_ns = until_ns;
+}
+
+unsigned curve_columns(const struct curve *c, unsigned count, bool largest, double *columns)
+{
+    unsigned points = c->width_ns ? (unsigned)((c->end_ns - 1) / c->width_ns) + 1 : 0;
+    if (count > points)
+        count = points;
+    for (unsigned column = 0; column < count; column++) {
+        double sum = 0, max = NAN;
+        uint64_t covered_ns = 0;
+        for (unsigned i = column * points / count; i < (column + 1) * points / count; i++) {
+            if (!c->points[i].covered_ns)
+                continue;
+            if (!(max >= c->points[i].max)) /* NAN at first */
+                max = c->points[i].max;
+            sum += c->points[i].sum;
+            covered_ns += c->points[i].covered_ns;
+        }
+        columns[column] = largest ? max : covered_ns ? sum / ((double)covered_ns / 1e9) : NAN;
+    }
+    return count;
+}
+
+/* ==== Largest processes ======================================================================= */
+
+/* In a list: more before less; equal ones in the order of their start, so that a record that is
+ * read has the same order. */
+static bool largest_is_before(const struct largest_process *one, uint64_t value,
+                              const struct largest_process *other, uint64_t other_value)
+{
+    if (value != other_value)
+        return value > other_value;
+    return one->start != other->start ? one->start < other->start : one->pid < other->pid;
+}
+
+static void largest_insert(struct largest_process list[LARGEST_KEPT], unsigned *count,
+                           const struct largest_process *p, bool by_memory)
+{
+    unsigned at = *count;
+    uint64_t value = by_memory ? p->peak_bytes : p->cpu_ns;
+    while (at && largest_is_before(p, value, &list[at - 1],
+                                   by_memory ? list[at - 1].peak_bytes : list[at - 1].cpu_ns))
+        at--;
+    if (at == LARGEST_KEPT)
+        return;
+    unsigned moved = *count - at - (*count == LARGEST_KEPT);
+    memmove(&list[at + 1], &list[at], moved * sizeof *list);
+    list[at] = *p;
+    *count += *count < LARGEST_KEPT;
+}
+
+void largest_list(struct largest *l, const struct largest_process *p)
+{
+    if (p->has_peak)
+        largest_insert(l->by_memory, &l->by_memory_count, p, true);
+    if (p->has_cpu)
+        largest_insert(l->by_cpu, &l->by_cpu_count, p, false);
+}
+
+void largest_add(struct largest *l, const struct largest_process *p)
+{
+    l->count++;
+    largest_list(l, p);
+
+    struct largest_program *program = NULL;
+    for (unsigned i = 0; i < l->program_count && !program; i++)
+        if (strcmp(l->programs[i].name, p->name) == 0)
+            program = &l->programs[i];
+    if (!program && l->program_count == LARGEST_PROGRAMS) {
+        l->unlisted++;
+        return;
+    }
+    if (!program) {
+        program = &l->programs[l->program_count++];
+        memcpy(program->name, p->name, sizeof program->name);
+        program->is_complete = true;
+    }
+    program->count++;
+    program->cpu_ns += p->cpu_ns;
+    if (p->peak_bytes > program->peak_bytes)
+        program->peak_bytes = p->peak_bytes;
+    program->is_complete &= p->is_complete && p->has_cpu;
+}
+
+static int largest_compare_programs(const void *a, const void *b)
+{
+    const struct largest_program *one = *(const struct largest_program *const *)a;
+    const struct largest_program *other = *(const struct largest_program *const *)b;
+    if (one->cpu_ns != other->cpu_ns)
+        return one->cpu_ns < other->cpu_ns ? 1 : -1;
+    return strcmp(one->name, other->name);
+}
+
+unsigned largest_programs_by_cpu(const struct largest *l, const struct largest_program **sorted)
+{
+    for (unsigned i = 0; i < l->program_count; i++)
+        sorted[i] = &l->programs[i];
+    qsort(sorted, l->program_count, sizeof *sorted, largest_compare_programs);
+    return l->program_count;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Texts of users and of other programs. */
-#include "base/io/url.h"
+#include "base/io/http.h"
 #include "base/text/buf.h"
+#include "base/text/encoding.h"
 #include "base/text/json.h"
-#include "base/text/pickle.h"
 #include "base/text/scan.h"
 #include "base/text/secrets.h"
 #include "fuzz.h"

@@ -47,7 +47,7 @@ ALLOWED = {
     # A name of OpenTelemetry.
     ("src/sink/otlp/names.c", "context_switches"),
     # A key of jobstats.
-    ("src/sink/jobstats.c", "gpus"),
+    ("src/sink/documents.c", "gpus"),
     # A table.
     ("src/record/sqlite/schema.c", "processes"),
     ("docs/schema/record.schema.json", "processes"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/io/sqlite.h"
 
-#include "base/io/url.h"
+#include "base/io/http.h"
 #include "base/process.h"
 
 #include <math.h>

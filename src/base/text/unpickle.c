@@ -7,8 +7,8 @@
  * is written, how deep, and the steps that it takes are therefore limited. */
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/text/encoding.h"
 #include "base/text/json.h"
-#include "base/text/pickle.h"
 
 #include <endian.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * What programs can learn about layouts. */
 #include "base/err.h"
 #include "base/io/file.h"
-#include "base/text/pickle.h"
+#include "base/text/encoding.h"
 #include "base/util.h"
 #include "engine/frame_copy.h"
 #include "engine/marks/marks.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/compat/replay.h"
+#include "engine/step.h"
 
 #include "base/err.h"
 #include "base/io/file.h"
-#include "engine/begin.h"
 #include "engine/marks/marks.h"
 #include "engine/outputs.h"
 #include "engine/target/reap.h"

@@ -2,11 +2,11 @@
 #include "base/err.h"
 #include "base/io/file.h"
 #include "base/text/buf.h"
+#include "base/text/encoding.h"
 #include "base/text/json.h"
-#include "base/text/pickle.h"
-#include "layout/cells.h"
 #include "layout/gpu_tracker/analysis.h"
 #include "layout/gpu_tracker/row_file.h"
+#include "layout/layout.h"
 
 #include <fcntl.h>
 #include <math.h>

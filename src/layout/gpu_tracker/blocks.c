@@ -7,8 +7,8 @@
 #include "base/io/sqlite.h"
 #include "base/memory.h"
 #include "base/text/scan.h"
-#include "layout/cells.h"
 #include "layout/gpu_tracker/row_file.h"
+#include "layout/layout.h"
 
 #include <math.h>
 #include <string.h>

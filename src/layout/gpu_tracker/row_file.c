@@ -7,8 +7,8 @@
 #include "base/io/sqlite.h"
 #include "base/text/buf.h"
 #include "base/text/scan.h"
-#include "layout/cells.h"
 #include "layout/gpu_tracker/blocks.h"
+#include "layout/layout.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sqlite/source.h"
+#include "record/sqlite/rows.h"
 
 #include "record/sqlite/schema.h"
 

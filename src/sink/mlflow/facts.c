@@ -2,7 +2,7 @@
 #include "sink/mlflow/mlflow.h"
 
 #include "base/clock.h"
-#include "base/io/url.h"
+#include "base/io/http.h"
 #include "base/process.h"
 #include "record/write.h"
 

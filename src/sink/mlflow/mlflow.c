@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/io/url.h"
+#include "base/io/http.h"
 #include "base/process.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "sink/otlp/otlp.h"
 
 #include "base/err.h"
-#include "base/io/url.h"
+#include "base/io/http.h"
 
 #include <stdio.h>
 #include <string.h>

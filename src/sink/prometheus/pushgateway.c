@@ -3,7 +3,7 @@
  * for Prometheus to scrape. The group is the run: job="toll", run, instance, id, rank, and the
  * labels of the user, which may replace job. */
 #include "base/err.h"
-#include "base/io/url.h"
+#include "base/io/http.h"
 #include "base/text/encoding.h"
 #include "sink/exposition.h"
 #include "sink/http.h"

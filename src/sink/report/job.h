@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The ranks of a parallel job as one: figures of each, what they come to together, and where they
- * differ. study/job.c makes it from the records, one rank after the other; a rank takes about 4 KB
+ * differ. study/runs.c makes it from the records, one rank after the other; a rank takes about 4 KB
  * however long it ran. */
 #pragma once
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sink/words.h"
-#include "summary/curve.h"
+#include "summary/summary.h"
 
 /* ==== A block of lines ======================================================================== */
 

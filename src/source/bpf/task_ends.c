@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "source/bpf/task_ends.h"
 
-#include "source/bpf/btf.h"
 #include "source/bpf/program.h"
 
 #include <linux/btf.h>

@@ -5,7 +5,6 @@
 #include "base/io/file.h"
 #include "base/memory.h"
 #include "base/util.h"
-#include "source/cgroup/disks.h"
 #include "source/cgroup/limits.h"
 #include "source/cgroup/place.h"
 #include "source/kernel_file.h"

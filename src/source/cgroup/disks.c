@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The kernel counts a request at each device that it passes: at a logical volume and again at the
  * disk below. Each device is shown as it is; the sum leaves out devices that are made of others. */
-#include "source/cgroup/disks.h"
+#include "source/cgroup/cgroup.h"
 
 #include "base/io/file.h"
 #include "base/util.h"

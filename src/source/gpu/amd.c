@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "source/gpu/drm.h"
-#include "source/gpu/pids.h"
+#include "source/gpu/vendor.h"
 
 #include <fcntl.h>
 #include <stdio.h>

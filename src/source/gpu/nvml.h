@@ -2,7 +2,6 @@
  * NVIDIA's library NVML: its functions, one device, and the processes on a device. */
 #pragma once
 
-#include "source/gpu/pids.h"
 #include "source/gpu/vendor.h"
 
 /* ==== Nvml api ================================================================================ */

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/io/file.h"
-#include "base/syscalls.h"
+#include "base/process.h"
 #include "source/pid_files.h"
 #include "source/proc/reader.h"
 
@@ -240,7 +240,7 @@ static void own_figures_put_usage(struct row *row, const struct rusage *used)
 }
 
 /* All calls of the kernel come first, one directly after the other, and are inlined here
- * (base/syscalls.h says why); their answers are parsed afterwards. */
+ * (base/process.h says why); their answers are parsed afterwards. */
 __attribute__((flatten)) int own_figures_read(struct own_figures *o, uint64_t wanted,
                                               struct row *row)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/err.h"
 #include "base/memory.h"
-#include "base/queue.h"
+#include "base/process.h"
 #include "base/rank.h"
-#include "base/syscalls.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "unit.h"
 

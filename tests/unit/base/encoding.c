@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text/encoding.h"
-#include "base/text/pickle.h"
 #include "unit.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/io/http.h"
 #include "base/clock.h"
-#include "base/io/url.h"
 #include "base/text/secrets.h"
 #include "base/util.h"
 #include "http_server.h"

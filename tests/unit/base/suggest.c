@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/text/suggest.h"
+#include "base/err.h"
 
 #include "base/util.h"
 #include "unit.h"

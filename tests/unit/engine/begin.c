@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/begin.h"
 #include "base/util.h"
 #include "engine/launch.h"
 #include "engine/outputs.h"
 #include "engine/settings.h"
+#include "engine/step.h"
 #include "engine/target/targets.h"
 #include "engine/tracker.h"
 #include "proc_tree.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/process.h"
 #include "base/util.h"
-#include "engine/compat/replay.h"
 #include "engine/frame_copy.h"
 #include "engine/step.h"
 #include "engine/tracker.h"

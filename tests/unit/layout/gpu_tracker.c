@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/io/sqlite.h"
-#include "engine/compat/replay.h"
+#include "engine/step.h"
 #include "engine/tracker.h"
 #include "layout/gpu_tracker/analysis.h"
 #include "layout/gpu_tracker/blocks.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "layout/translation.h"
-#include "layout/cells.h"
 #include "layout/layout.h"
 #include "unit.h"
 

@@ -3,7 +3,6 @@
 #include "record/reader.h"
 #include "record/sqlite/rows.h"
 #include "record/sqlite/schema.h"
-#include "record/sqlite/source.h"
 #include "sample.h"
 #include "sqlite_place.h"
 #include "sqlite_record.h"

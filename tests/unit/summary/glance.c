@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What the block at the beginning of a summary is made of: curves and the largest processes. */
 #include "base/clock.h"
-#include "summary/curve.h"
-#include "summary/largest.h"
+#include "summary/summary.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/target/gpu_choice.h"
+#include "engine/target/gpu_instances.h"
 #include "unit.h"
 
 #include <stdio.h>

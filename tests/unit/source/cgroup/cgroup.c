@@ -2,7 +2,6 @@
 #include "source/cgroup/cgroup.h"
 #include "base/util.h"
 #include "cgroup_tree.h"
-#include "source/cgroup/disks.h"
 #include "unit.h"
 
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "source/gpu/readers.h"
 #include "base/clock.h"
 #include "source/gpu/helper.h"
-#include "source/gpu/pids.h"
 #include "source/gpu/vendor.h"
 #include "tree.h"
 #include "unit.h"

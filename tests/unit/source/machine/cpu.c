@@ -5,7 +5,6 @@
 #include "base/text/scan.h"
 #include "base/util.h"
 #include "machine_tree.h"
-#include "source/machine/load.h"
 #include "tree.h"
 #include "unit.h"
 

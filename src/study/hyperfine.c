@@ -18,10 +18,10 @@
  *       }
  *     ]
  *   } */
-#include "sink/hyperfine.h"
+#include "study/study.h"
 
 #include "base/text/json.h"
-#include "layout/cells.h"
+#include "layout/layout.h"
 #include "sink/words.h"
 
 #include <math.h>
