@@ -220,9 +220,8 @@ static void begin_common(struct toll_tracker *t)
 /* What all ways to begin but a replay have in common. */
 static void begin_live(struct toll_tracker *t)
 {
-    /* An eighth is left for memory with its sharing resolved. */
     schedule_begin(&t->schedule, t->tracked.start_ns, t->options.interval_ns,
-                   t->tracked.budget * 7 / 8);
+                   t->tracked.budget * BUDGET_SAMPLES);
     step_arm(t);
     t->self.cpu_ns = left_u64(t->self.cpu(), t->self.cpu_base_ns);
     begin_common(t);

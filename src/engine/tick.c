@@ -118,9 +118,9 @@ static bool slow_is_for_each_sample(const struct slow_reads *slow, const struct 
             t->options->memory == TOLL_MEMORY_AUTO);
 }
 
-/* One budget for all that is measured: these reads have what samples leave of it. Never more than
- * half, since they hold a lock that the job needs, nor less than an eighth, so that samples which
- * were asked for at a short interval do not end them. What the start costs does not count. */
+/* These reads have what samples leave of the budget. Never more than half, since they hold a lock
+ * that the job needs, nor less than an eighth, so that samples which were asked for at a short
+ * interval do not end them. What the start costs does not count. */
 static void slow_take_share(struct slow_reads *slow, const struct tracked *t, uint64_t now_ns,
                             uint64_t own_cpu_ns)
 {
@@ -129,12 +129,13 @@ static void slow_take_share(struct slow_reads *slow, const struct tracked *t, ui
     uint64_t samples_ns = left_u64(own_cpu_ns, slow->spent_ns);
     if (age_ns < SLOW_START_NS || t->scripted) {
         slow->start_cpu_ns = samples_ns;
-        slow->share = budget / 2;
+        slow->share = budget * BUDGET_SLOW_MOST;
         return;
     }
     double used = (double)left_u64(samples_ns, slow->start_cpu_ns) / (double)age_ns;
     double rest = budget - used;
-    slow->share = rest > budget / 2 ? budget / 2 : rest < budget / 8 ? budget / 8 : rest;
+    double least = budget * BUDGET_SLOW_LEAST, most = budget * BUDGET_SLOW_MOST;
+    slow->share = rest > most ? most : rest < least ? least : rest;
 }
 
 /* The time that must pass for such a cost. */

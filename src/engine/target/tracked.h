@@ -199,6 +199,14 @@ struct reaper {
 
 /* ==== Tracked ================================================================================= */
 
+/* How the budget is divided. With the interval `auto`, samples are as far apart as their part asks
+ * for. Processes that sleep are read again within theirs. Reads of PSS have what those leave, and
+ * at least the last part. The first reading of each process is in none: it comes once. */
+#define BUDGET_SAMPLES    (5.0 / 8)
+#define BUDGET_STILL      (2.0 / 8)
+#define BUDGET_SLOW_LEAST (1.0 / 8)
+#define BUDGET_SLOW_MOST  (4.0 / 8)
+
 struct tracked {
     const struct toll_options *options; /* borrowed */
     const struct gpus *gpus;            /* borrowed: its helper processes are strangers */
@@ -211,7 +219,7 @@ struct tracked {
     bool may_be_brief;      /* stat and io of processes that run need not be read in this walk */
     bool is_behind;         /* in the last walk some were not read of a process that has run */
     uint64_t start_ns;
-    double budget; /* share of one core */
+    double budget; /* share of one core, for all that is measured: see BUDGET_ */
 
     struct target *targets; /* owned; the union of several comes after them */
     size_t target_count;

@@ -396,7 +396,8 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
     source_of(m)->may_have_children |= moved > 0;
     /* Processes that sleep are read, too, on a budget: in a large tree that would be most of the
      * work, and samples would have to wait for it. */
-    double still_allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget;
+    double still_allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget *
+                              BUDGET_STILL;
     bool may_read_still = t->is_recorded || t->is_probe || t->is_last ||
                           (double)d->still_ns < still_allowed_ns;
     bool has_worked = moved > 0 || (source_of(m)->is_behind && depth == DEPTH_CHANGE);
