@@ -11,7 +11,7 @@
 #include "source/machine/memory.h"
 #include "source/machine/space.h"
 #include "source/net/interfaces.h"
-#include "source/net/sockets.h"
+#include "source/net/sock_diag.h"
 #include "source/pid_files.h"
 
 /* ---- pid_stat ------------------------------------------------------------------------------- */
@@ -448,6 +448,17 @@ FUZZ_TARGET(net_dev)
         CHECK(dev.name[0] && !dev.name[NET_DEV_NAME_BYTES - 1]);
         CHECK(memmem(data, size, dev.name, strlen(dev.name)));
     }
+}
+
+/* ---- connections_made ----------------------------------------------------------------------- */
+
+FUZZ_TARGET(connections_made)
+{
+    uint64_t made;
+    fuzz_fill(&made, sizeof made);
+    int r = parse_connections_made(fuzz_text(data, size), &made);
+    CHECK(r == 0 || (r == -EBADMSG && fuzz_is_filled(&made, sizeof made)));
+    return 0;
 }
 
 /* ---- inet_diag ------------------------------------------------------------------------------ */

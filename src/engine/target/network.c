@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* A list of all sockets takes a third of a millisecond and more. A connection that comes and goes
+/* To ask for sockets takes a tenth of a millisecond and more. A connection that comes and goes
  * between two of them is missed: a young target is looked at more often. */
 #define SPACING_NS       (95 * NS_PER_MS)
 #define SPACING_YOUNG_NS (5 * NS_PER_MS)

@@ -11,11 +11,6 @@
 #include "source/probe.h"
 
 #include <fcntl.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,23 +153,25 @@ void socket_table_begin(struct socket_table *t)
     t->round += t->round == UINT32_MAX ? 2 : 1; /* 0 is the sign of a free place */
 }
 
-void socket_table_see(struct socket_table *t, uint64_t cookie, uint32_t inode,
-                      uint64_t received_bytes, uint64_t sent_bytes)
+struct tcp_socket *socket_table_see(struct socket_table *t, uint64_t cookie, uint32_t inode,
+                                    uint64_t received_bytes, uint64_t sent_bytes)
 {
     struct tcp_socket *s = socket_table_find_cookie(t, cookie);
     if (!s)
         s = socket_table_add(t, cookie);
     if (!s)
-        return;
+        return NULL;
     s->round = t->round;
+    s->is_absent = false;
     socket_table_grow(t, s, received_bytes, sent_bytes);
     if (inode == s->inode)
-        return;
+        return s;
     socket_table_forget_inode(t, s);
     if (inode && map_put(&t->by_inode, inode, socket_table_place_of(t, s)) == 0) {
         s->inode = inode;
         t->appeared++;
     }
+    return s;
 }
 
 void socket_table_end(struct socket_table *t, bool end_notices)
@@ -246,266 +243,11 @@ bool socket_table_waits(const struct socket_table *t)
     return false;
 }
 
-/* ==== Sock diag =============================================================================== */
-
-/* Two netlink sockets: one requests dumps, the other receives end notices. */
-
-enum { END_NOTICES_BYTES = 8 << 20 }; /* some 9000 sockets that end between two reads */
-
-/* States of a connection as the kernel numbers them. <netinet/tcp.h> has the names too, but not the
- * long form of struct tcp_info, and cannot be included beside <linux/tcp.h>. */
-enum {
-    TCP_ESTABLISHED = 1,
-    TCP_SYN_SENT = 2,
-    TCP_FIN_WAIT1 = 4,
-    TCP_FIN_WAIT2 = 5,
-    TCP_CLOSE_WAIT = 8,
-    TCP_LAST_ACK = 9,
-    TCP_CLOSING = 11,
-};
-
-/* Without the states in which a socket carries nothing. */
-#define STATES_WITH_BYTES                                                                          \
-    (BIT(TCP_ESTABLISHED) | BIT(TCP_SYN_SENT) | BIT(TCP_FIN_WAIT1) | BIT(TCP_FIN_WAIT2) |          \
-     BIT(TCP_CLOSE_WAIT) | BIT(TCP_LAST_ACK) | BIT(TCP_CLOSING))
-
-static int sock_diag_open_netlink(void)
-{
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
-    return fd < 0 ? -errno : fd;
-}
-
-static int sock_diag_open_ends(void)
-{
-    static const int groups[] = {SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY};
-    CLEANUP_CLOSE int fd = sock_diag_open_netlink();
-    if (fd < 0)
-        return fd;
-    /* A socket without an address gets no notices: the kernel takes it for its own. */
-    const struct sockaddr_nl any = {.nl_family = AF_NETLINK};
-    if (bind(fd, (const struct sockaddr *)&any, sizeof any) < 0)
-        return -errno;
-    int bytes = END_NOTICES_BYTES;
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) < 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
-        if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i], sizeof groups[i]) < 0)
-            return -errno;
-    return take_fd(&fd);
-}
-
-int sock_diag_open(struct sock_diag *d)
-{
-    d->sequence = 0;
-    d->end_notices = -1;
-    d->dumps = sock_diag_open_netlink();
-    if (d->dumps < 0)
-        return d->dumps;
-    int fd = sock_diag_open_ends();
-    d->end_notices = fd < 0 ? -1 : fd;
-    return 0;
-}
-
-void sock_diag_close(struct sock_diag *d)
-{
-    close_p(&d->dumps);
-    close_p(&d->end_notices);
-}
-
-/* Length of the answer, 0 when there is none, or -errno: -EMSGSIZE when it does not fit. */
-static ssize_t sock_diag_receive(struct sock_diag *d, int fd)
-{
-    ssize_t n;
-    do
-        n = recv(fd, d->answer, sizeof d->answer, MSG_DONTWAIT | MSG_TRUNC);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return errno == EAGAIN ? 0 : -errno;
-    return (size_t)n > sizeof d->answer ? -EMSGSIZE : n;
-}
-
-static int sock_diag_request(struct sock_diag *d, int family)
-{
-    struct {
-        struct nlmsghdr header;
-        struct inet_diag_req_v2 what;
-    } request = {
-        .header = {.nlmsg_len = sizeof request,
-                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-                   .nlmsg_seq = ++d->sequence},
-        .what = {.sdiag_family = (uint8_t)family,
-                 .sdiag_protocol = IPPROTO_TCP,
-                 .idiag_ext = BIT(INET_DIAG_INFO - 1),
-                 .idiag_states = STATES_WITH_BYTES},
-    };
-    const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-    ssize_t n = sendto(d->dumps, &request, sizeof request, 0, (const struct sockaddr *)&kernel,
-                       sizeof kernel);
-    return n < 0 ? -errno : 0;
-}
-
-/* 1 when the dump is complete, 0 when more is to come, or -errno. */
-static int sock_diag_take(struct sock_diag *d, size_t length,
-                          void (*visit)(void *arg, const struct inet_diag_answer *socket),
-                          void *arg)
-{
-    struct scan messages = scan_text(d->answer, length);
-    struct inet_diag_answer a;
-    int r;
-    while ((r = parse_inet_diag(&messages, &a)) > 0) {
-        if (a.sequence != d->sequence)
-            continue; /* of a dump that was given up */
-        if (a.kind == INET_DIAG_ANSWER_DONE)
-            return 1;
-        if (a.kind == INET_DIAG_ANSWER_ERROR)
-            return a.error < 0 ? a.error : -EBADMSG;
-        if (a.kind == INET_DIAG_ANSWER_SOCKET)
-            visit(arg, &a);
-    }
-    return r;
-}
-
-int sock_diag_dump(struct sock_diag *d, int family,
-                   void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg)
-{
-    int r = sock_diag_request(d, family);
-    while (r == 0) {
-        ssize_t n = sock_diag_receive(d, d->dumps);
-        if (n <= 0)
-            return n < 0 ? (int)n : -EAGAIN;
-        r = sock_diag_take(d, (size_t)n, visit, arg);
-    }
-    return r < 0 ? r : 0;
-}
-
-bool sock_diag_read_ends(struct sock_diag *d,
-                         void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg)
-{
-    bool heard_all = true;
-    ssize_t n;
-    while (d->end_notices >= 0 && (n = sock_diag_receive(d, d->end_notices)) != 0) {
-        if (n == -ENOBUFS)
-            heard_all = false;
-        else if (n < 0)
-            break;
-        struct scan messages = scan_text(d->answer, n > 0 ? (size_t)n : 0);
-        struct inet_diag_answer a;
-        while (parse_inet_diag(&messages, &a) > 0)
-            if (a.kind == INET_DIAG_ANSWER_SOCKET)
-                visit(arg, &a);
-    }
-    return heard_all;
-}
-
-/* ==== Inet diag =============================================================================== */
-
-/* struct nlmsghdr         length, type SOCK_DIAG_BY_FAMILY, sequence
- * struct inet_diag_msg    family, state, addresses, cookie, inode
- * struct nlattr           length, INET_DIAG_INFO
- *   struct tcp_info       grows from kernel to kernel
- * struct nlattr           length, INET_DIAG_PROTOCOL: one byte
- * …
- *
- * Everything is padded to four bytes. Nothing is taken to be aligned here: fields are copied out.
- */
-
-/* Cuts off a message or an attribute of that length, with its padding. */
-static bool inet_diag_cut(struct scan *s, size_t length, size_t header, struct scan *ret_payload)
-{
-    if (length < header || length > scan_length(*s))
-        return false;
-    *ret_payload = scan_text(s->at + header, length - header);
-    size_t padded = NLMSG_ALIGN(length);
-    s->at += padded < scan_length(*s) ? padded : scan_length(*s);
-    return true;
-}
-
-/* The number at that place of a struct tcp_info; false when the kernel's is shorter. */
-static bool inet_diag_field(const struct scan *info, size_t offset, uint64_t *ret)
-{
-    if (scan_length(*info) < offset + sizeof *ret)
-        return false;
-    memcpy(ret, info->at + offset, sizeof *ret);
-    return true;
-}
-
-/* Acknowledged bytes contain one for the beginning of a connection that was made from here, and one
- * for its end. Bytes that were sent for the first time (Linux 4.19) do not: once all of them are
- * acknowledged, the smaller number is exact. */
-static void inet_diag_read_info(const struct scan *info, struct inet_diag_answer *a)
-{
-    uint64_t acked, received, sent, again;
-    if (!inet_diag_field(info, offsetof(struct tcp_info, tcpi_bytes_acked), &acked) ||
-        !inet_diag_field(info, offsetof(struct tcp_info, tcpi_bytes_received), &received))
-        return;
-    if (inet_diag_field(info, offsetof(struct tcp_info, tcpi_bytes_sent), &sent) &&
-        inet_diag_field(info, offsetof(struct tcp_info, tcpi_bytes_retrans), &again) &&
-        again <= sent)
-        acked = min_u64(acked, sent - again);
-    a->has_bytes = true;
-    a->received_bytes = received;
-    a->sent_bytes = acked;
-}
-
-static int inet_diag_read_socket(struct scan payload, struct inet_diag_answer *a)
-{
-    struct inet_diag_msg message;
-    if (scan_length(payload) < sizeof message)
-        return -EBADMSG;
-    memcpy(&message, payload.at, sizeof message);
-    payload.at += sizeof message;
-    a->inode = message.idiag_inode;
-    a->cookie = (uint64_t)message.id.idiag_cookie[1] << 32 | message.id.idiag_cookie[0];
-
-    struct nlattr attribute;
-    while (scan_length(payload) >= sizeof attribute) {
-        struct scan value;
-        memcpy(&attribute, payload.at, sizeof attribute);
-        if (!inet_diag_cut(&payload, attribute.nla_len, sizeof attribute, &value))
-            return -EBADMSG;
-        int type = attribute.nla_type & NLA_TYPE_MASK;
-        if (type == INET_DIAG_INFO)
-            inet_diag_read_info(&value, a);
-        else if (type == INET_DIAG_PROTOCOL && (scan_done(&value) || *value.at != IPPROTO_TCP))
-            return -EBADMSG;
-    }
-    return 0;
-}
-
-int parse_inet_diag(struct scan *messages, struct inet_diag_answer *ret)
-{
-    struct nlmsghdr header;
-    struct scan rest = *messages, payload;
-    if (scan_done(&rest))
-        return 0;
-    if (scan_length(rest) < sizeof header)
-        return -EBADMSG;
-    memcpy(&header, rest.at, sizeof header);
-    if (!inet_diag_cut(&rest, header.nlmsg_len, sizeof header, &payload))
-        return -EBADMSG;
-
-    struct inet_diag_answer a = {.kind = INET_DIAG_ANSWER_OTHER, .sequence = header.nlmsg_seq};
-    int r = 0;
-    if (header.nlmsg_type == NLMSG_DONE) {
-        a.kind = INET_DIAG_ANSWER_DONE;
-    } else if (header.nlmsg_type == NLMSG_ERROR) {
-        a.kind = INET_DIAG_ANSWER_ERROR;
-        if (scan_length(payload) < sizeof a.error)
-            return -EBADMSG;
-        memcpy(&a.error, payload.at, sizeof a.error);
-    } else if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY) {
-        a.kind = INET_DIAG_ANSWER_SOCKET;
-        r = inet_diag_read_socket(payload, &a);
-    }
-    if (r < 0)
-        return r;
-    *messages = rest;
-    *ret = a;
-    return 1;
-}
-
 /* ==== Sockets ================================================================================= */
+
+/* Reads in which single sockets are asked for before all are listed again: for a socket that was
+ * moved here with its connection, as programs that restore others from an image do. */
+enum { ASKED_IN_A_ROW = 64 };
 
 enum {
     END_NOTICES_MS = 20,          /* they come from a queue of the kernel, a moment after the end */
@@ -514,12 +256,17 @@ enum {
 
 struct sockets {
     const struct sysroot *root; /* borrowed */
+    bool has_families; /* all in one dump; else IPv6 has one of its own */
     bool has_ipv6;
     struct socket_table table;
     struct map looked_at; /* pid -> folded targets, since `appeared` */
     uint32_t appeared;
     uint64_t known; /* targets with a member that was looked at */
     bool no_bytes;
+    int snmp;      /* kept descriptor, or -1 */
+    uint64_t made; /* connections made when all sockets were listed last */
+    bool is_calm;  /* and none was made between that and the list before */
+    unsigned asked_in_a_row;
     struct sock_diag diag;
 };
 
@@ -528,10 +275,14 @@ struct sockets {
 static void sockets_see(void *arg, const struct inet_diag_answer *a)
 {
     struct sockets *s = arg;
-    if (a->has_bytes)
-        socket_table_see(&s->table, a->cookie, a->inode, a->received_bytes, a->sent_bytes);
-    else
+    if (!a->has_bytes) {
         s->no_bytes |= a->inode != 0; /* without an inode it is the rest of a connection */
+        return;
+    }
+    struct tcp_socket *seen = socket_table_see(&s->table, a->cookie, a->inode, a->received_bytes,
+                                               a->sent_bytes);
+    if (seen)
+        seen->question = (struct sock_diag_question){a->family, a->id};
 }
 
 static void sockets_see_end(void *arg, const struct inet_diag_answer *a)
@@ -551,20 +302,80 @@ static void sockets_read_ends(struct sockets *s)
     sock_diag_read_ends(&s->diag, sockets_see_end, s);
 }
 
-void sockets_read(struct sockets *s)
+static void sockets_list_all(struct sockets *s)
 {
     socket_table_begin(&s->table);
-    int r = sockets_dump(s, AF_INET);
-    if (r == 0 && s->has_ipv6)
+    int r = sockets_dump(s, s->has_families ? AF_UNSPEC : AF_INET);
+    if (r == 0 && !s->has_families && s->has_ipv6)
         r = sockets_dump(s, AF_INET6);
     sockets_read_ends(s);
     if (r == 0)
         socket_table_end(&s->table, s->diag.end_notices >= 0);
+    s->asked_in_a_row = 0;
+}
+
+/* Whether connections were made since all sockets were listed. A socket of the other side is
+ * counted a moment before it can be listed: so all are listed once more after that. */
+static bool sockets_may_be_new(struct sockets *s)
+{
+    char text[8192];
+    uint64_t made;
+    ssize_t n = s->snmp < 0 ? -1 : file_reread(s->snmp, text, sizeof text);
+    if (n <= 0 || parse_connections_made(scan_text(text, (size_t)n), &made) < 0)
+        return true;
+    bool was_calm = s->is_calm;
+    s->is_calm = made == s->made;
+    s->made = made;
+    return !was_calm || !s->is_calm;
+}
+
+/* Those of targets, and those that have no descriptor yet, and may get one of a target. */
+static bool sockets_is_asked(const struct sockets *s, const struct tcp_socket *socket)
+{
+    return socket->round == s->table.round && !socket->is_absent &&
+           (socket->targets || !socket->inode);
+}
+
+/* False when that is not possible, or not cheaper than to list all. */
+static bool sockets_ask_for_own(struct sockets *s)
+{
+    /* One costs about as much as two in a list, a list as much as 80 more. */
+    enum { TIMES_AS_EXPENSIVE = 2, OF_LIST = 80 };
+    uint32_t all = 0, asked = 0;
+    for (uint32_t i = 0; i < s->table.used; i++) {
+        all += s->table.sockets[i].round == s->table.round;
+        asked += sockets_is_asked(s, &s->table.sockets[i]);
+    }
+    if (asked * TIMES_AS_EXPENSIVE > all + OF_LIST)
+        return false;
+    struct sock_diag_question questions[SOCK_DIAG_QUESTIONS];
+    unsigned count = 0;
+    for (uint32_t i = 0; i < s->table.used; i++) {
+        if (sockets_is_asked(s, &s->table.sockets[i])) {
+            questions[count++] = s->table.sockets[i].question;
+            s->table.sockets[i].is_absent = true; /* until it answers */
+        }
+        bool is_full = count == SOCK_DIAG_QUESTIONS || i + 1 == s->table.used;
+        if (!count || !is_full)
+            continue;
+        if (sock_diag_ask(&s->diag, questions, count, sockets_see, s) < 0)
+            return false;
+        count = 0;
+    }
+    return true;
+}
+
+void sockets_read(struct sockets *s)
+{
+    if (sockets_may_be_new(s) || ++s->asked_in_a_row > ASKED_IN_A_ROW || !sockets_ask_for_own(s))
+        sockets_list_all(s);
+    else
+        sockets_read_ends(s);
 }
 
 void sockets_finish(struct sockets *s)
 {
-    sockets_read(s);
+    sockets_list_all(s);
     uint64_t until_ns = clock_mono(NULL) + END_NOTICES_MS * NS_PER_MS;
     struct pollfd p = {.fd = s->diag.end_notices, .events = POLLIN};
     while (s->diag.end_notices >= 0 && socket_table_waits(&s->table) &&
@@ -679,10 +490,11 @@ int sockets_owner(struct sockets *s, pid_t pid, uint64_t targets)
 static int sockets_begin(struct sockets *s, bool since_start)
 {
     socket_table_begin(&s->table);
-    int r = sockets_dump(s, AF_INET);
+    s->has_families = sockets_dump(s, AF_UNSPEC) == 0;
+    int r = s->has_families ? 0 : sockets_dump(s, AF_INET);
     if (r < 0)
         return r;
-    s->has_ipv6 = sockets_dump(s, AF_INET6) == 0;
+    s->has_ipv6 = !s->has_families && sockets_dump(s, AF_INET6) == 0;
     if (!since_start)
         socket_table_count_all_from_now(&s->table);
     else
@@ -698,6 +510,7 @@ int sockets_open(struct sockets **ret, const struct sysroot *root, bool since_st
     if (!s)
         return -ENOMEM;
     *s = (struct sockets){.root = root};
+    s->snmp = openat(root->proc, "thread-self/net/snmp", O_RDONLY | O_CLOEXEC);
     int r = sock_diag_open(&s->diag);
     if (r == 0)
         r = sockets_begin(s, since_start);
@@ -713,6 +526,7 @@ void sockets_close(struct sockets *s)
     if (!s)
         return;
     sock_diag_close(&s->diag);
+    close_p(&s->snmp);
     socket_table_done(&s->table);
     map_done(&s->looked_at);
     free(s);

@@ -12,10 +12,9 @@
 
 #include "base/io/file.h"
 #include "base/memory.h"
-#include "base/text/scan.h"
 #include "base/util.h"
+#include "source/net/sock_diag.h"
 
-#include <stdalign.h>
 #include <sys/types.h>
 
 /* ==== Sockets ================================================================================= */
@@ -29,7 +28,8 @@ struct sockets;
 int sockets_open(struct sockets **ret, const struct sysroot *root, bool since_start);
 void sockets_close(struct sockets *s);
 
-/* Brings the totals up to date with the kernel. */
+/* Brings the totals up to date with the kernel. As long as no connection was made on the machine,
+ * only the sockets of the targets are asked for; else all are listed. */
 void sockets_read(struct sockets *s);
 
 /* The sockets of a process belong to these targets (bits). Call it for members that are new or have
@@ -44,60 +44,6 @@ void sockets_finish(struct sockets *s);
  * does not count it (before Linux 4.1), or no member's descriptors could be read. */
 bool sockets_total(const struct sockets *s, unsigned target, uint64_t *ret_received,
                    uint64_t *ret_sent);
-
-/* ==== Inet diag =============================================================================== */
-
-/* Messages of NETLINK_SOCK_DIAG about TCP sockets: answers to a dump, and notices of their end. */
-
-enum inet_diag_kind {
-    INET_DIAG_ANSWER_SOCKET,
-    INET_DIAG_ANSWER_DONE,  /* the dump is complete */
-    INET_DIAG_ANSWER_ERROR, /* the dump ended with `error` */
-    INET_DIAG_ANSWER_OTHER, /* ignore it */
-};
-
-struct inet_diag_answer {
-    enum inet_diag_kind kind;
-    uint32_t sequence; /* of the request that is answered */
-    int error;         /* -errno */
-    /* of a socket */
-    bool has_bytes; /* since Linux 4.1 */
-    uint32_t inode; /* 0 when no descriptor leads to it: not accepted yet, or closed */
-    uint64_t cookie;
-    uint64_t received_bytes; /* in order; the end of the connection counts as one */
-    uint64_t sent_bytes;     /* and acknowledged */
-};
-
-/* Takes the next message off what was received: 1; 0 at the end; -EBADMSG when a length in it is
- * too large, or the socket is not one of TCP. */
-int parse_inet_diag(struct scan *messages, struct inet_diag_answer *ret);
-
-/* ==== Sock diag =============================================================================== */
-
-/* The kernel's list of TCP sockets of our network namespace (NETLINK_SOCK_DIAG), and its notices of
- * sockets that end (SKNLGRP_INET_TCP_DESTROY), which stay in a large buffer until they are read. */
-
-struct sock_diag {
-    int dumps;
-    int end_notices; /* -1: this kernel has none (before Linux 4.3) */
-    uint32_t sequence;
-    alignas(8) char answer[32768]; /* the kernel never puts more into one answer to a dump */
-};
-
-/* 0, or -errno when the kernel cannot list sockets. */
-int sock_diag_open(struct sock_diag *d);
-void sock_diag_close(struct sock_diag *d);
-
-/* Calls visit with every socket of the family (AF_INET, AF_INET6) that carries bytes. 0 or -errno,
- * when some may be missing. */
-int sock_diag_dump(struct sock_diag *d, int family,
-                   void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg);
-
-/* Calls visit with every socket that has ended since the last time. False when some were lost:
- * there were too many. */
-bool sock_diag_read_ends(struct sock_diag *d,
-                         void (*visit)(void *arg, const struct inet_diag_answer *socket),
-                         void *arg);
 
 /* ==== Socket table ============================================================================ */
 
@@ -115,6 +61,8 @@ struct tcp_socket {
     uint32_t inode;                        /* 0: no descriptor leads to it */
     uint32_t next;                         /* of the same place by cookie, or free; from 1 */
     uint32_t round;                        /* that saw it last; 0: this place is free */
+    bool is_absent;                        /* it was asked for, and did not answer */
+    struct sock_diag_question question;    /* to ask for it alone */
 };
 
 enum { SOCKET_TARGETS = 64 };
@@ -136,9 +84,10 @@ void socket_table_done(struct socket_table *t);
 /* Begins a round: socket_table_see is then called for every socket there is. */
 void socket_table_begin(struct socket_table *t);
 
-/* A socket exists and has carried that much in its life. */
-void socket_table_see(struct socket_table *t, uint64_t cookie, uint32_t inode,
-                      uint64_t received_bytes, uint64_t sent_bytes);
+/* A socket exists and has carried that much in its life. Returns it, until the next call; NULL
+ * without memory. */
+struct tcp_socket *socket_table_see(struct socket_table *t, uint64_t cookie, uint32_t inode,
+                                    uint64_t received_bytes, uint64_t sent_bytes);
 
 /* The round is complete. Notices may still come for sockets that were not seen; when none are
  * expected, they are forgotten soon. */

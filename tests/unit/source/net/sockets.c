@@ -578,6 +578,7 @@ struct sought {
     unsigned times;
     uint64_t cookie;
     uint64_t sent_bytes;
+    struct sock_diag_question question;
 };
 
 static void seek_inode(void *arg, const struct inet_diag_answer *socket)
@@ -588,6 +589,7 @@ static void seek_inode(void *arg, const struct inet_diag_answer *socket)
     s->times++;
     s->cookie = socket->cookie;
     s->sent_bytes = socket->sent_bytes;
+    s->question = (struct sock_diag_question){socket->family, socket->id};
 }
 
 static void seek_cookie(void *arg, const struct inet_diag_answer *socket)
@@ -650,6 +652,107 @@ static void test_sock_diag_a_connection(void **state)
         assert_int_equal(s.times, 2);
     sock_diag_close(&d);
     sock_diag_close(&d);
+}
+
+/* What is asked for alone has the same figures as in a list; what has ended is not there, which
+ * does not disturb the others. */
+static void test_sock_diag_single_sockets(void **state)
+{
+    static struct sock_diag d;
+    if (sock_diag_open(&d) < 0)
+        skip();
+    int pairs[2][2];
+    struct sock_diag_question questions[3];
+    struct sought listed[3] = {0};
+    for (unsigned i = 0; i < 2; i++)
+        sock_diag_connect_pair(pairs[i]);
+    assert_int_equal(write(pairs[0][0], "1234567", 7), 7);
+    pause_ms(10);
+    const int fds[] = {pairs[0][0], pairs[1][0], pairs[0][1]};
+    for (unsigned i = 0; i < 3; i++) {
+        struct stat st;
+        assert_int_equal(fstat(fds[i], &st), 0);
+        listed[i].inode = st.st_ino;
+        if (sock_diag_dump(&d, AF_INET, seek_inode, &listed[i]) < 0)
+            skip();
+        assert_int_equal(listed[i].times, 1);
+        questions[i] = listed[i].question;
+    }
+    end_pair(pairs[1]);
+    for (unsigned i = 0; i < 3; i++) {
+        struct sought asked = {.inode = listed[i].inode};
+        assert_int_equal(sock_diag_ask(&d, questions, 3, seek_inode, &asked), 0);
+        assert_int_equal(asked.times, i == 1 ? 0 : 1);
+        assert_int_equal(asked.sent_bytes, i == 0 ? 7 : 0);
+    }
+    /* The older form of a list has it once, too. */
+    struct sought older = {.inode = listed[0].inode};
+    if (sock_diag_dump(&d, AF_UNSPEC, seek_inode, &older) == 0)
+        assert_int_equal(older.times, 1);
+    end_pair(pairs[0]);
+    sock_diag_close(&d);
+}
+
+/* A connection grows while no other is made, and its other side is accepted later: whether the list
+ * or single sockets are asked for, which other programs of this machine decide, nothing is missing.
+ */
+static void test_sockets_grow_between_lists(void **state)
+{
+    (void)state;
+    enum { STEPS = 150, BYTES = 100 };
+    struct sockets *s = open_or_skip(true);
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof address;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), other = -1;
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, length), 0);
+    uint64_t received, sent;
+    for (unsigned i = 1; i <= STEPS; i++) {
+        send_bytes(fd, BYTES);
+        pause_ms(1);
+        if (i == STEPS / 2)
+            other = accept(listener, NULL, NULL);
+        sockets_read(s);
+        sockets_owner(s, getpid(), BIT(0));
+        assert_true(sockets_total(s, 0, &received, &sent));
+        assert_true(sent <= i * (uint64_t)BYTES + 1); /* acknowledged, which may take a while */
+        assert_true(i < STEPS / 2 ? received == 0 : received > 0);
+    }
+    char text[STEPS * BYTES];
+    assert_int_equal(recv(other, text, sizeof text, MSG_WAITALL), sizeof text);
+    for (unsigned i = 0; i < 200 && (sent < sizeof text || received < sizeof text); i++) {
+        pause_ms(1);
+        sockets_read(s);
+        assert_true(sockets_total(s, 0, &received, &sent));
+    }
+    assert_int_equal(sent, sizeof text);
+    assert_int_equal(received, sizeof text);
+    close(fd);
+    close(other);
+    close(listener);
+    sockets_close(s);
+}
+
+static void test_connections_made(void **state)
+{
+    (void)state;
+    static const char names[] = "Ip: Forwarding DefaultTTL\nIp: 1 64\n"
+                                "Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens "
+                                "AttemptFails\n";
+    char text[256];
+    uint64_t made = 1;
+    snprintf(text, sizeof text, "%sTcp: 1 200 120000 -1 3775 3164 471\nUdp: InDatagrams\n", names);
+    assert_int_equal(parse_connections_made(scan_string(text), &made), 0);
+    assert_int_equal(made, 3775 + 3164);
+    snprintf(text, sizeof text, "%sTcp: 1 200 120000 -1 3775 31", names);
+    assert_int_equal(parse_connections_made(scan_string(text), &made), -EBADMSG);
+    assert_int_equal(parse_connections_made(scan_string("Tcp: ActiveOpens\nTcp: 1\n"), &made),
+                     -EBADMSG);
+    assert_int_equal(parse_connections_made(scan_string(""), &made), -EBADMSG);
 }
 
 /* A dump that the kernel refuses does not disturb the next one. */
@@ -892,6 +995,9 @@ int main(void)
         cmocka_unit_test(test_socket_table_same_place),
         cmocka_unit_test(test_socket_table_inode_used_again),
         cmocka_unit_test(test_sock_diag_a_connection),
+        cmocka_unit_test(test_sock_diag_single_sockets),
+        cmocka_unit_test(test_sockets_grow_between_lists),
+        cmocka_unit_test(test_connections_made),
         cmocka_unit_test(test_sock_diag_refused),
         cmocka_unit_test(test_inet_diag_good),
         cmocka_unit_test(test_inet_diag_not_all_acknowledged),
