@@ -559,8 +559,9 @@ enum { GROUP_COLORS = 5 };
 /* The name of a group after its colour. */
 static void html_put_key(struct buf *b, const struct toll_compared *c, size_t g)
 {
-    buf_printf(b, "<i style=\"background:var(--c%zu)\"></i>", g % GROUP_COLORS);
+    buf_printf(b, "<span><i style=\"background:var(--c%zu)\"></i>", g % GROUP_COLORS);
     html_put(b, c->groups[g].shown);
+    buf_puts(b, "</span> ");
 }
 
 static const struct trace *curve_of(const struct compare_group *g, size_t run, bool is_memory)
@@ -581,8 +582,11 @@ static void html_put_chart(struct buf *b, const struct toll_compared *c, bool is
     for (size_t g = 0; g < c->group_count; g++)
         for (size_t i = 0; i < c->groups[g].runs.count; i++) {
             const struct trace *t = curve_of(&c->groups[g], i, is_memory);
+            const struct trace *other = curve_of(&c->groups[g], i, !is_memory);
             top = t && t->max > top ? t->max : top;
+            /* Both charts have the same time. */
             end_ns = t ? max_u64(end_ns, t->end_ns) : end_ns;
+            end_ns = other ? max_u64(end_ns, other->end_ns) : end_ns;
         }
     if (!end_ns || !(top > 0))
         return;
