@@ -315,11 +315,47 @@ int read_part(const struct scan *key)
     return -1;
 }
 
+/* What the descendants of a command are that has started none: there are none of anything. */
+static void parts_no_descendants(const struct row *combined, struct row *ret)
+{
+    *ret = (struct row){0};
+    row_init(ret, ENTITY_TARGET);
+    ret->present = combined->present & ~BIT(process_memory_peak_bytes);
+    ret->values[process_wall_seconds] = combined->values[process_wall_seconds];
+}
+
+static bool parts_are_same(const struct row *a, const struct row *b, uint64_t selected)
+{
+    bool is_same = !((a->present ^ b->present) & selected) &&
+                   !((a->at_least | b->at_least) & selected);
+    FOR_EACH_BIT(i, selected & a->present & b->present)
+    {
+        is_same &= a->values[i].u == b->values[i].u;
+    }
+    return is_same;
+}
+
+/* A command without descendants has every figure three times: once is enough. */
+static bool parts_follow_from_combined(const struct frame_row parts[PARTS],
+                                       const struct selection *selection)
+{
+    const struct row *combined = parts[PART_COMBINED].row;
+    uint64_t selected = selection->parts[PART_COMBINED];
+    struct row none;
+    if (!combined || !parts[PART_MAIN].row || !parts[PART_DESCENDANTS].row ||
+        selection->parts[PART_MAIN] != selected || selection->parts[PART_DESCENDANTS] != selected)
+        return false;
+    parts_no_descendants(combined, &none);
+    return parts_are_same(parts[PART_MAIN].row, combined, selected) &&
+           parts_are_same(parts[PART_DESCENDANTS].row, &none, selected);
+}
+
 static void write_parts(struct json_out *j, const struct frame_row parts[PARTS],
                         const struct selection *selection)
 {
+    bool is_alone = parts_follow_from_combined(parts, selection);
     for (unsigned part = 0; part < PARTS; part++) {
-        if (!parts[part].row)
+        if (!parts[part].row || (is_alone && part != PART_COMBINED))
             continue;
         json_key(j, part_name(part));
         json_object(j);
@@ -343,6 +379,21 @@ static bool read_part_member(struct reading *r, const struct scan *key, void *pa
     return part >= 0;
 }
 
+/* The parts that a command without descendants does not have in its sample. */
+static void read_parts_left_out(struct reading *r, const struct part_rows *p, pid_t main_pid)
+{
+    uint64_t *keys = r->selection.parts;
+    if (r->run.no_children || main_pid <= 0 || !p->parts[PART_COMBINED].row ||
+        p->parts[PART_MAIN].row || p->parts[PART_DESCENDANTS].row)
+        return;
+    p->rows[PART_MAIN] = p->rows[PART_COMBINED];
+    parts_no_descendants(&p->rows[PART_COMBINED], &p->rows[PART_DESCENDANTS]);
+    for (unsigned part = 0; part < PARTS; part++) {
+        keys[part] |= keys[PART_COMBINED];
+        p->parts[part] = (struct frame_row){&r->entities[part], &p->rows[part]};
+    }
+}
+
 static void write_whole(struct json_out *j, const void *object, const struct record_context *c)
 {
     json_object(j);
@@ -358,6 +409,7 @@ static bool read_whole(struct reading *r, void *object)
     while (json_in_key(&r->json, &key))
         if (!read_part_member(r, &key, &p))
             reading_skip(r, &key);
+    read_parts_left_out(r, &p, r->run.target_count > 1 ? 0 : r->run.pid);
     return !r->json.failed;
 }
 
@@ -391,6 +443,7 @@ static bool read_targets(struct reading *r, void *object)
         r->text = &r->frame.arena;
         record_read(r, &(struct record_fields){RECORD_OBJECT_target, t}, 1, read_part_member, &p);
         r->text = &r->kept;
+        read_parts_left_out(r, &p, r->run.targets[i].pid);
         if (!j->failed && strcmp(t->name, r->run.targets[i].name) != 0)
             return reading_wrong(r, "a target that the run does not have at this place");
         t->name = r->run.targets[i].name;

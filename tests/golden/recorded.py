@@ -11,6 +11,7 @@ import subprocess
 
 import fixturelib
 from hostlib import NOBODY, shared_copy, shared_place
+from recordlib import read_record
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = fixturelib.runs()
@@ -110,7 +111,7 @@ def outputs_of(run, source, place, user=None):
 
 
 def records(text):
-    return [json.loads(line) for line in text.decode().splitlines()]
+    return read_record(text.decode())
 
 
 def metrics():

@@ -6,6 +6,8 @@ import json
 import sqlite3
 from decimal import Decimal
 
+from recordlib import read_record
+
 NANO, MICRO = Decimal(10) ** 9, Decimal(10) ** 6
 PLURALS = {
     "processes": "process", "cgroups": "cgroup", "cores": "core", "disks": "disk",
@@ -255,7 +257,7 @@ def compare(jsonl, sqlite, number=1):
     db = connect(sqlite)
     assert [tuple(row) for row in db.execute("PRAGMA integrity_check")] == [("ok",)]
     run = Run(db, number)
-    lines = [parse(text) for text in open(jsonl, encoding="utf-8")]
+    lines = read_record(open(jsonl, encoding="utf-8").read(), parse)
     first = lines.pop(0)
     assert (first.pop("type"), first.pop("schema")) == ("run", "toll.record/1")
     [facts] = run.rows("runs")

@@ -2,11 +2,11 @@
 """The tracking file of gpu-tracker from recorded runs: every figure worked out from the record, to
 the digit, in every unit."""
 import csv
-import json
 import subprocess
 
 import pytest
 import recorded
+from recordlib import read_record
 
 UNITS = {"bytes": 1, "kilobytes": 1e-3, "megabytes": 1e-6, "gigabytes": 1e-9, "terabytes": 1e-12}
 PARTS = {"main": "main", "descendants": "descendants", "combined": "combined"}
@@ -18,8 +18,7 @@ def replay(tmp_path, run, unit, cores):
                     f"gpu-tracker,ram_unit={unit},n_expected_cores={cores}", "-o", points, "-o", record,
                     recorded.FIXTURES / run], check=True, timeout=60)
     rows = list(csv.reader(points.read_text().splitlines()))
-    samples = [json.loads(line) for line in record.read_text().splitlines()]
-    return rows, [s for s in samples if s["type"] == "sample"]
+    return rows, [s for s in read_record(record.read_text()) if s["type"] == "sample"]
 
 
 def number(text):

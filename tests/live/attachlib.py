@@ -8,6 +8,7 @@ import subprocess
 
 import livelib
 from livelib import until
+from recordlib import read_record
 
 # User and system time are told in whole ticks, each rounded down: a figure that was subtracted may
 # have lacked both.
@@ -57,7 +58,7 @@ class Attached:
     def rows(self):
         """The samples so far; a line that is being written does not count yet."""
         text = self.samples.read_text() if self.samples.exists() else ""
-        lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+        lines = read_record(text[:text.rfind("\n") + 1])
         return [line for line in lines if line["type"] == "sample"]
 
 

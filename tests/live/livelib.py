@@ -13,6 +13,8 @@ import time
 
 import pytest
 
+from recordlib import read_record
+
 SANITIZED = os.environ.get("TOLL_SANITIZED") == "1"
 IS_ROOT = os.geteuid() == 0
 TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -129,8 +131,7 @@ def records(path, kind=None):
     """The lines of a .jsonl, all of them whole."""
     text = pathlib.Path(path).read_text()
     assert text == "" or text.endswith("\n"), "the last line is cut"
-    lines = [json.loads(line) for line in text.splitlines()]
-    return [line for line in lines if kind is None or line["type"] == kind]
+    return [line for line in read_record(text) if kind is None or line["type"] == kind]
 
 
 def until(condition, what):

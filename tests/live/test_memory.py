@@ -11,6 +11,7 @@ import time
 import attachlib
 import pytest
 from livelib import GUARD, PAGE, Result, children_of, not_sanitized, until
+from recordlib import read_record
 
 MIB = 1 << 20
 
@@ -203,7 +204,7 @@ def test_rss_only(place):
 def samples_of(path):
     """Whole lines so far of a record that is being written."""
     text = path.read_text() if path.exists() else ""
-    lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+    lines = read_record(text[:text.rfind("\n") + 1])
     return [line for line in lines if line["type"] == "sample"]
 
 

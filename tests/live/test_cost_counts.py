@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What `toll run` needs to start and end, in counts that do not depend on how busy the machine is:
-system calls and page faults. Times are measured by `make bench ONLY=start`."""
+"""What toll costs, in counts that do not depend on how busy the machine is: system calls and page
+faults of a start with its end, bytes of a sample. `make bench` measures times."""
+import json
 import os
 import platform
 import re
@@ -61,3 +62,27 @@ def test_libraries(place):
     """A library takes 20 us to load."""
     _, out, _ = place.call(["readelf", "-d", place.toll])
     assert b"libc.so" in out and b"libm.so" not in out
+
+
+MOST_BYTES = 1500
+
+
+def test_bytes_of_a_sample(place):
+    """Of a command without descendants, in the steady state: all metrics, without single processes."""
+    place.run(["sleep", "1"], ["-i", "50ms", "--processes", "none", "-o", "run.jsonl"])
+    samples = [line for line in place.path("run.jsonl").read_text().splitlines()
+               if '"type":"sample"' in line]
+    assert len(samples) >= 5
+    assert sum(map(len, samples)) / len(samples) <= MOST_BYTES
+
+
+def test_parts_come_with_the_first_descendant(place):
+    """Then all three are there, also in the last sample, and `combined` is their sum."""
+    place.run(["sh", "-c", "sleep 0.4; exit 3"], ["-i", "20ms", "-o", "run.jsonl"])
+    targets = [json.loads(line)["target"] for line in place.path("run.jsonl").read_text().splitlines()
+               if '"type":"sample"' in line]
+    full = [target for target in targets if "main" in target]
+    assert full and full == targets[-len(full):]
+    assert all(set(target) == {"combined", "main", "descendants"} for target in full)
+    cpu = [full[-1][part]["cpu_seconds"] for part in ("combined", "main", "descendants")]
+    assert cpu[0] == pytest.approx(cpu[1] + cpu[2], abs=2e-6)
