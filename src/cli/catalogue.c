@@ -61,7 +61,7 @@ static void outputs_as_text(struct buf *b, const char *name)
     buf_putc(b, '\n');
     help_wrap(b, "Options follow the destination, each after a comma:", 0);
     buf_puts(b, "-o 'prometheus:http://host:9090/api/v1/write,every=10s'.\n");
-    help_wrap(b, "Write a literal comma twice where there are options.", 0);
+    help_wrap(b, "In a destination that takes options, write ',,' for a comma.", 0);
 }
 
 static void json_format(struct json_out *j, const struct toll_format *f)
@@ -212,8 +212,8 @@ static void list_metrics_as_text(struct buf *b, const char *const *words)
         return;
     buf_putc(b, '\n');
     help_wrap(b,
-              "A target (the job) has the metrics of a process in three parts: target_… is the "
-              "whole, main_… the command itself, descendants_… what it started.",
+              "A job (the target) has the metrics of a process three times: target_… for all of "
+              "its processes, main_… for the command itself, descendants_… for what it started.",
               0);
 }
 
@@ -240,20 +240,17 @@ static void list_metrics_as_json(struct buf *b, const char *const *words)
 }
 
 static const char metrics_preface[] =
-    "# Metrics\n\n"
-    "Every metric that toll measures, as `toll metrics` lists them. A target (the job) has the\n"
-    "metrics of `process` in three parts: `target_…` is the whole, `main_…` the command itself,\n"
-    "`descendants_…` everything it started. Others have their entity before the name:\n"
-    "`system_…`, `disk.vda.…` (the name of the disk).\n\n"
-    "- **kind**: a counter only grows; a gauge goes up and down.\n"
-    "- **read**: *cheap* at every sample, *refresh* about once a second, *slow* as often as\n"
-    "  `--budget` allows.\n"
-    "- **fold**, how the values of processes make that of a target: *sum* over live processes;\n"
-    "  *max*, the largest; *once*, private memory plus shared memory once; *conserved*, a counter\n"
-    "  that the kernel adds to the parent; *kept*, the last value of an ended process still "
-    "counts;\n"
-    "  *whole*, of the target only; *rate* of the counter above; *none*.\n\n"
-    "This page is made by `toll metrics --markdown`.\n";
+    "# Metrics\n\nEvery metric that toll measures, as `toll metrics` lists them. A job (the "
+    "target) has the\nmetrics of `process` three times: `target_…` for all of its processes, "
+    "`main_…` for the command\nitself, `descendants_…` for everything it started. Other metrics "
+    "begin with their entity:\n`system_…`, `disk.vda.…` (the name of the disk).\n\n- **kind**: a "
+    "counter only grows; a gauge goes up and down.\n- **read**: *cheap* at every sample, "
+    "*refresh* about once a second, *slow* as often as\n  `--budget` allows.\n- **fold**, how "
+    "the values of processes make that of a target: *sum* over live processes;\n  *max*, the "
+    "largest; *once*, private memory plus shared memory once; *conserved*, a counter\n  that the "
+    "kernel adds to the parent; *kept*, the last value of an ended process still counts;\n  "
+    "*whole*, of the target only; *rate* of the counter above; *none*.\n\nThis page is made by "
+    "`toll metrics --markdown`.\n";
 
 static void list_metrics_as_markdown(struct buf *b, const char *const *words)
 {

@@ -265,15 +265,13 @@ static void doctor_command_as_text(const struct request *r, struct buf *b)
         problems += c->state != TOLL_CHECK_OK;
         essential += c->state != TOLL_CHECK_OK && c->essential;
     }
-    char verdict[160] = "Everything toll needs is here.";
-    if (problems && (essential || is_chosen))
-        snprintf(verdict, sizeof verdict,
-                 "%zu of %zu check%s limit%s what toll can measure:", problems, count,
-                 count == 1 ? "" : "s", problems == 1 ? "s" : "");
-    else if (problems)
-        snprintf(verdict, sizeof verdict,
-                 "A job can be measured here. %zu of %zu checks found something missing:", problems,
-                 count);
+    char verdict[160] = "All checks passed.";
+    const char *scope = is_chosen   ? ""
+                        : essential ? "toll can measure jobs only in part here. "
+                                    : "toll can measure jobs here. ";
+    if (problems)
+        snprintf(verdict, sizeof verdict, "%s%zu of %zu check%s found a limitation:", scope,
+                 problems, count, count == 1 ? "" : "s");
     help_wrap(b, verdict, 0);
     if (is_chosen || r->settings->verbose) {
         for (size_t at = 0; (c = doctor_next_check(r, &at));)

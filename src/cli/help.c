@@ -307,8 +307,8 @@ void help_overview(struct buf *b)
     buf_puts(b, "usage: toll COMMAND [options]\n\n");
     add_commands(b, false);
     static const char *const examples[][2] = {
-        {"Examples  toll run -- make -j4", "what did the build use?"},
-        {"          toll run -o run.csv -- ./job.sh", "write the samples to a file, too"},
+        {"Examples  toll run -- make -j4", "show what a build used"},
+        {"          toll run -o run.csv -- ./job.sh", "also write the samples to a file"},
         {"          toll attach 1234", "watch a running process"},
     };
     enum { COMMENT = 45 };

@@ -316,7 +316,7 @@ int live_open(struct live *l, bool has_terminal, const char **ret_why)
     s.has_line = has_terminal && term && *term && strcmp(term, "dumb") != 0;
     s.start_ns = s.noise_ns = clock_mono(NULL);
     int r = 0;
-    *ret_why = "the terminal has no title that can be set (see TERM)";
+    *ret_why = "the title of this terminal cannot be set (see TERM)";
     if (!s.has_title && !s.has_line)
         r = -ENOTTY;
     else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lines) < 0 ||

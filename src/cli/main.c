@@ -119,103 +119,92 @@ static const char about_system[] =
     "summary on stderr.\n";
 
 static const char about_mark[] =
-    "  toll mark phase begin NAME [KEY=VALUE…]\n"
-    "  toll mark phase end NAME\n"
-    "  toll mark event NAME [KEY=VALUE…]\n"
-    "  toll mark gauge NAME VALUE\n"
-    "\n"
-    "The mark goes to the 'toll run' around it and belongs to the process that calls 'toll mark', "
-    "such as a shell. Outside of 'toll run' it does nothing and exits with 0.\n";
+    "  toll mark phase begin NAME [KEY=VALUE…]\n  toll mark phase end NAME\n  toll mark event "
+    "NAME [KEY=VALUE…]\n  toll mark gauge NAME VALUE\n\nSends a mark to the 'toll run' that "
+    "measures this process. The mark belongs to the process that calls 'toll mark', such as a "
+    "shell. Outside 'toll run' it does nothing and exits with 0.\n";
 
 static const char about_sub_tracking[] =
-    "  toll sub-tracking analyze POINTS [BLOCKS]\n"
-    "  toll sub-tracking combine -o FILE BLOCKS… | DIRECTORY\n"
-    "  toll sub-tracking compare [--stat STATISTIC] NAME=FILE…\n"
-    "\n"
-    "POINTS (a tracking file) has a row per sample, BLOCKS (a sub-tracking file) the start and "
-    "stop "
-    "times of code blocks; both are CSV or SQLite files of gpu-tracker. A record of toll can be "
-    "used as POINTS; without BLOCKS, its phases are analysed. compare reads results of analyze in "
+    "  toll sub-tracking analyze POINTS [BLOCKS]\n  toll sub-tracking combine -o FILE BLOCKS… | "
+    "DIRECTORY\n  toll sub-tracking compare [--stat STATISTIC] NAME=FILE…\n\nPOINTS (a tracking "
+    "file) has a row per sample, BLOCKS (a sub-tracking file) the start and stop times of code "
+    "blocks; both are CSV or SQLite files of gpu-tracker. A record of toll can be used as "
+    "POINTS; without BLOCKS, its phases are analysed. compare reads the results of analyze, in "
     "json or pickle format.\n";
 
 static const char about_export[] =
     "RECORD is a .jsonl or .sqlite file written by toll, or - for .jsonl on stdin; it may be "
     "incomplete or still growing. Each --output is written as it would have been during the run; "
-    "without --output, CSV goes to stdout, or the type that --format names. All runs of the record "
-    "are exported unless --run selects one. A damaged record changes no file.\n";
+    "without --output, CSV goes to stdout, or the type that --format names. All runs of the "
+    "record are exported unless --run selects one. If the record is damaged, no file is "
+    "changed.\n";
 
 static const char about_list[] =
-    "Lists the runs of each record, a .jsonl or .sqlite file that toll wrote, and of all records "
-    "in a directory (not below it; default: the current directory), the newest first. A run that "
-    "was saved to two files is listed once. The ranks of a parallel job are one line: the longest "
-    "time, the CPU time of all, the memory of the largest, the end of the first that failed. 'toll "
-    "export RECORD --run RUN' exports one of them: RUN is the number in the first column, or after "
-    "the record in a list of several ('runs.jsonl:2'), or the ID. '?' is unknown, '≥' a lower "
-    "bound. On a narrow terminal cells are shortened and columns left out; in a pipe only names of "
-    "more than 60 characters are shortened.\n"
-    "\n"
-    "  toll list --label team=blue --since 7d runs/   last week's runs of a team\n"
-    "  toll list --sort -memory -n 5 runs.sqlite      the five with the most memory\n";
+    "Lists the runs in the given records, newest first. A record is a .jsonl or .sqlite file "
+    "that toll wrote; a directory means all records in it, but not in its subdirectories "
+    "(default: the current directory). A run that was saved to two files is listed once. The "
+    "ranks of a parallel job share one line: the longest duration, the total CPU time, the "
+    "memory of the largest rank, and the end of the first rank that failed. 'toll export RECORD "
+    "--run RUN' exports one run; RUN is its ID, or its number in the first column or, in a list "
+    "of several records, after the name of the record ('runs.jsonl:2'). '?' is unknown, '≥' a "
+    "lower bound. On a narrow terminal, cells are shortened and columns left out; in a pipe, "
+    "only names longer than 60 characters are shortened.\n\n  toll list --label team=blue "
+    "--since 7d runs/   last week's runs of a team\n  toll list --sort -memory -n 5 runs.sqlite  "
+    "    the five with the most memory\n";
 
 static const char about_report[] =
-    "Shows the newest run of the records, .jsonl or .sqlite files that toll wrote, or of all "
-    "records in a directory (not below it; default: the current directory), and a table of earlier "
-    "runs of the same name. If the newest is a rank of a parallel job, its ranks are shown as one. "
-    "--run, --name and --label choose another run. Without --output the report is text on "
-    "stdout.\n"
-    "\n"
-    "  toll report run.jsonl                     in the terminal\n"
-    "  toll report runs/ --name build -o r.html  a page with charts and earlier builds\n"
-    "  toll report runs/1234/                    the ranks of a job together\n";
+    "Shows the newest run in the given records, and a table of earlier runs of the same name. A "
+    "record is a .jsonl or .sqlite file that toll wrote; a directory means all records in it, "
+    "but not in its subdirectories (default: the current directory). If the newest run is a rank "
+    "of a parallel job, all ranks are shown together. --run, --name and --label choose another "
+    "run. Without --output, the report is text on stdout.\n\n  toll report run.jsonl             "
+    "        in the terminal\n  toll report runs/ --name build -o r.html  a page with charts and "
+    "earlier builds\n  toll report runs/1234/                    the ranks of a job together\n";
 
 static const char about_recommend[] =
-    "Prints what to request for the next run, and why: for each name of runs one block, from the "
-    "last 20 that finished, of records and of all records in a directory (default: the current "
-    "one). Runs that the OOM killer or a timeout ended show what is too little; others that failed "
-    "are not counted. Fewer than three runs are weak evidence.\n"
-    "\n"
-    "  toll recommend --name train runs/               with the reasons\n"
-    "  toll recommend --name train --for sbatch runs/  lines for the job script\n";
+    "Suggests what to request for the next run, and why: one block for each name, from the last "
+    "20 runs of that name that finished. RECORD is a .jsonl or .sqlite file that toll wrote; a "
+    "directory means all records in it (default: the current directory). Runs ended by the OOM "
+    "killer or a timeout show what was too little; other failed runs are left out. Fewer than "
+    "three runs are weak evidence.\n\n  toll recommend --name train runs/               with the "
+    "reasons\n  toll recommend --name train --for sbatch runs/  lines for the job script\n";
 
 static const char about_compare[] =
-    "Compares each group of runs with the first, the baseline. A group is a record (.jsonl, "
-    ".sqlite), RECORD:RUN, a directory with records, or a name and labels, looked up in --in: "
-    "name=build,branch=main. With several runs in a group, differences have intervals, and small "
-    "ones that may be chance are not reported. toll exits with 1 if a --fail-if condition "
-    "holds.\n"
-    "\n"
-    "  toll compare old.jsonl new.jsonl\n"
-    "  toll compare --in runs.sqlite branch=main branch=new -o compare.html\n"
-    "  toll compare old/ new/ --fail-if 'cpu > +5%'\n";
+    "Compares each group of runs with the first group, the baseline. A group is a record "
+    "(.jsonl, .sqlite), RECORD:RUN, a directory of records, or a name and labels to look up in "
+    "--in, such as name=build,branch=main. If groups have several runs, differences come with "
+    "confidence intervals, and those that may be chance are not reported. toll exits with 1 if a "
+    "--fail-if condition holds.\n\n  toll compare old.jsonl new.jsonl\n  toll compare --in "
+    "runs.sqlite branch=main branch=new -o compare.html\n  toll compare old/ new/ --fail-if 'cpu "
+    "> +5%'\n";
 
 static const char about_doctor[] =
     "CHECK selects checks by name. Those marked with * are needed by every job.\n";
 
 static const char about_metrics[] =
-    "WORD selects metrics: those whose name contains it (memory), those of an entity (disk), those "
-    "of a pattern ('system_cpu*'), or basic for what most people plot. Several words select all "
-    "metrics that match any of them.\n";
+    "WORD selects metrics by a part of their name (memory), by entity (disk) or by pattern "
+    "('system_cpu*'); basic selects those that most people plot. With several words, metrics "
+    "that match any of them are listed.\n";
 
 static const char about_outputs[] = "TYPE selects one output type.\n";
 
 static const char about_layouts[] = "With NAME: the options and columns of that layout.\n";
 
 static const char about_resend[] =
-    "SPOOL is the file that a run has named when a server did not accept everything. It is sent to "
-    "the same server, or to DESTINATION, written as for --output, and removed on success. Nothing "
-    "is sent twice.\n";
+    "SPOOL is the file in which a run kept what a server did not accept; the run printed its "
+    "name. It is sent to the same server, or to DESTINATION (written as for --output), and "
+    "removed on success. Nothing is sent twice.\n";
 
 static const char about_time[] =
-    "A drop-in for GNU time (/usr/bin/time): same options, same output on stderr, same exit "
-    "status. Unlike GNU time it counts orphans too: processes that the command started and did not "
-    "wait for. $TIME is the default of --format; 'toll layouts gnu-time' lists the conversions.\n"
-    "\n"
-    "  toll time -v make -j4\n"
-    "  toll time -f '%e s, %M KiB' -o times.txt -a ./job\n";
+    "A drop-in replacement for GNU time (/usr/bin/time): same options, same output on stderr, "
+    "same exit status. Unlike GNU time, it also counts orphans: processes that the command "
+    "started but did not wait for. $TIME is the default of --format; 'toll layouts gnu-time' "
+    "lists the conversions.\n\n  toll time -v make -j4\n  toll time -f '%e s, %M KiB' -o "
+    "times.txt -a ./job\n";
 
 static const char about_help[] =
-    "'toll COMMAND --help' is the same as 'toll help COMMAND'. On a terminal, long pages are shown "
-    "with $PAGER, or less.\n";
+    "'toll COMMAND --help' is the same as 'toll help COMMAND'. On a terminal, long pages are "
+    "shown with $PAGER (default: less).\n";
 
 static const char about_completion[] =
     "PROGRAM is toll or gpu-tracker (default: toll). To use it in this shell: 'source <(toll "
@@ -240,10 +229,11 @@ const struct subcommand subcommands[] = {
     {"export", NULL, COMMANDS_RESULTS, false, "[options] RECORD",
      "convert a record to another format", export_main, FOR_EXPORT, about_export, NULL},
     {"sub-tracking", "phases", COMMANDS_RESULTS, true,
-     "analyze | combine | compare [options] FILE…", "analyse code blocks in files of gpu-tracker",
+     "analyze | combine | compare [options] FILE…", "analyse code blocks in gpu-tracker files",
      sub_tracking_main, FOR_SUB_TRACKING, about_sub_tracking, NULL},
     {"resend", "send", COMMANDS_RESULTS, true, "SPOOL [DESTINATION]",
-     "send what a server did not accept during a run", resend_main, FOR_RESEND, about_resend, NULL},
+     "send data that a server did not accept during a run", resend_main, FOR_RESEND, about_resend,
+     NULL},
     {"doctor", NULL, COMMANDS_SETUP, false, "[options] [CHECK…]", "check what can be measured here",
      doctor_main, FOR_DOCTOR, about_doctor, NULL},
     {"metrics", NULL, COMMANDS_SETUP, false, "[--json | --markdown] [WORD…]", "list all metrics",
@@ -251,11 +241,11 @@ const struct subcommand subcommands[] = {
     {"outputs", "sinks", COMMANDS_SETUP, false, "[--json] [TYPE]",
      "list output types and their options", outputs_main, FOR_OUTPUTS, about_outputs, NULL},
     {"layouts", "dialects", COMMANDS_SETUP, true, "[--json] [NAME]",
-     "list the tools whose columns toll can write", layouts_main, FOR_LAYOUTS, about_layouts, NULL},
+     "list the tools whose formats toll can write", layouts_main, FOR_LAYOUTS, about_layouts, NULL},
     {"mark", NULL, COMMANDS_SETUP, false, "[-v] phase | event | gauge WORD…",
      "mark phases and events from inside a job", mark_main, FOR_MARK, about_mark,
      "phase begin end"},
-    {"time", NULL, COMMANDS_OTHER, true, "[options] COMMAND…", "run a command as GNU time does",
+    {"time", NULL, COMMANDS_OTHER, true, "[options] COMMAND…", "run a command like GNU time",
      time_main, FOR_TIME, about_time, NULL},
     {"help", NULL, COMMANDS_OTHER, true, "[--all] [COMMAND]", "show help for toll or a command",
      help_main, FOR_HELP, about_help, NULL},

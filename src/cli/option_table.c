@@ -99,7 +99,7 @@ static int option_set_pue(struct settings *s, const char *value, struct toll_err
     struct scan text = scan_string(value);
     if (!scan_decimal(&text, &s->tracker.pue) || !scan_done(&text) ||
         !(s->tracker.pue >= 1 && s->tracker.pue <= 100))
-        return err_set(e, -EINVAL, "a number from 1, such as 1.2");
+        return err_set(e, -EINVAL, "a number from 1 to 100, such as 1.2");
     return 0;
 }
 
@@ -155,8 +155,8 @@ static int option_set_run(struct settings *s, const char *value, struct toll_err
     s->run_id = is_id ? value : NULL;
     if (!is_id && (!scan_u64(&text, &s->run) || !scan_done(&text) || !s->run))
         return err_set(e, -EINVAL,
-                       "the number of a run from 1, or at least the last %d digits of its id, as "
-                       "'toll list' shows them",
+                       "the number of a run, or at least the last %d digits of its ID, as shown "
+                       "by 'toll list'",
                        RUN_ID_DIGITS);
     return 0;
 }
@@ -201,7 +201,7 @@ static int option_set_sort(struct settings *s, const char *value, struct toll_er
     int key = option_choose(keys, value + is_descending);
     if (key < 0)
         return err_set(e, -EINVAL,
-                       "time, name, duration, cpu, memory or exit, with - in front to sort in "
+                       "time, name, duration, cpu, memory or exit, or one of them after - for "
                        "descending order");
     s->list.sort = (enum list_sort)key;
     s->list.is_descending = is_descending;
@@ -212,7 +212,7 @@ static int option_set_limit(struct settings *s, const char *value, struct toll_e
 {
     struct scan text = scan_string(value);
     if (!scan_u64(&text, &s->list.limit) || !scan_done(&text) || !s->list.limit)
-        return err_set(e, -EINVAL, "a number from 1 up");
+        return err_set(e, -EINVAL, "a number, 1 or more");
     return 0;
 }
 
@@ -250,8 +250,7 @@ static int option_check_parameter(struct settings *s, const char *value, struct 
                        "--parameter threads 1,2,4");
     if (!*values || *values == ',' || values[first] == ',' || strstr(values, ",,"))
         return err_set(e, -EINVAL,
-                       "comma-separated values, none of them empty: "
-                       "--parameter threads 1,2,4");
+                       "comma-separated values that are not empty: --parameter threads 1,2,4");
     for (const char **other = s->repeat.parameters; other && *other; other++)
         if (strncmp(*other, value, length + 1) == 0)
             return err_set(e, -EINVAL, "each name once");
@@ -281,29 +280,30 @@ static int option_check_parameter(struct settings *s, const char *value, struct 
 /* In the order of the help: by group, most used first. */
 const struct option options[] = {
     /* Targets of attach */
-    {"pid", 'p', LIST("[NAME=]PID[,…]", pids), "a value that is not empty", NULL, true, FOR_ATTACH,
-     GROUP_TARGETS, NULL, "attach to processes and their descendants, as PID arguments do"},
-    {"group", 'g', LIST("[NAME=]PGID", groups), "a value that is not empty", NULL, true, FOR_ATTACH,
-     GROUP_TARGETS, NULL, "attach to a process group"},
-    {"session", 0, LIST("[NAME=]SID", sessions), "a value that is not empty", NULL, true,
-     FOR_ATTACH, GROUP_TARGETS, NULL, "attach to a session"},
-    {"match", 0, LIST("REGEX", matches), "a value that is not empty", NULL, true, FOR_ATTACH,
+    {"pid", 'p', LIST("[NAME=]PID[,…]", pids), "a PID such as 1234, or NAME=1234", NULL, true,
+     FOR_ATTACH, GROUP_TARGETS, NULL,
+     "attach to processes and their descendants, as PID arguments do"},
+    {"group", 'g', LIST("[NAME=]PGID", groups),
+     "the ID of a process group such as 1234, or NAME=1234", NULL, true, FOR_ATTACH, GROUP_TARGETS,
+     NULL, "attach to a process group"},
+    {"session", 0, LIST("[NAME=]SID", sessions), "the ID of a session such as 1234, or NAME=1234",
+     NULL, true, FOR_ATTACH, GROUP_TARGETS, NULL, "attach to a session"},
+    {"match", 0, LIST("REGEX", matches), "a regular expression", NULL, true, FOR_ATTACH,
      GROUP_TARGETS, NULL,
      "attach to processes whose command line matches an extended regular expression, and their "
      "descendants"},
-    {"cgroup", 0, LIST("PATH", cgroups), "a value that is not empty", NULL, true, FOR_ATTACH,
-     GROUP_TARGETS, NULL, "attach to all processes of a cgroup and of those below it"},
-    {"user", 0, LIST("NAME|UID", users), "a value that is not empty", NULL, true, FOR_ATTACH,
+    {"cgroup", 0, LIST("PATH", cgroups), "a path such as /system.slice/web.service", NULL, true,
+     FOR_ATTACH, GROUP_TARGETS, NULL, "attach to all processes of a cgroup and of those below it"},
+    {"user", 0, LIST("NAME|UID", users), "the name of a user, or a UID", NULL, true, FOR_ATTACH,
      GROUP_TARGETS, NULL, "attach to all processes of a user"},
 
     /* Output */
     {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false, ANY | FOR_EXPORT,
      GROUP_OUTPUT, NULL,
-     "write to FILE; the suffix selects the type: .csv, .jsonl, .sqlite (samples), .json, .txt "
-     "(summary), .html, .md, .svg (report); or to TYPE:FILE, TYPE:URL, or - for stdout (not with "
-     "run); see 'toll outputs'. %r in a name is the rank, %j the job, %n the name, %h the host, %t "
-     "the "
-     "time, %% a percent sign"},
+     "write to FILE, whose suffix selects the type: .csv, .jsonl or .sqlite (samples), .json or "
+     ".txt (summary), .html, .md or .svg (report); or to TYPE:FILE or TYPE:URL (see 'toll "
+     "outputs'); - is stdout (not for run). FILE may contain %r (rank), %j (job), %n (name), %h "
+     "(host), %t (time) and %% (a percent sign)"},
     {"format", 'f', OWN("TYPE"), NULL, option_set_format, false, ANY | FOR_EXPORT, GROUP_OUTPUT,
      NULL, "output type for destinations whose name has no known suffix"},
     {"json", 0, SWITCH(json), NULL, NULL, true, FOR_RUN, GROUP_OUTPUT, NULL,
@@ -317,9 +317,10 @@ const struct option options[] = {
     {"quiet", 'q', SWITCH(quiet), NULL, NULL, false, ANY | FOR_EXPORT | FOR_REPORT, GROUP_OUTPUT,
      NULL, "print no summary and no notes, only errors"},
     {"live", 0, SWITCH(live), NULL, NULL, false, FOR_RUN, GROUP_OUTPUT, NULL,
-     "show a status in the title of the terminal, or on a line if stdout and stderr are files"},
+     "show a live status in the title of the terminal, or on a line if stdout and stderr are "
+     "both files"},
     {"live", 0, SWITCH(live), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM, GROUP_OUTPUT, NULL,
-     "show a status on a line, or in the title of the terminal if samples go to stdout"},
+     "show a live status on a line, or in the title of the terminal if samples go to stdout"},
     {"summary", 0, CHOICE("FORMAT", "text json none", summary), NULL, NULL, false, ANY,
      GROUP_OUTPUT, "text", "format of the summary"},
     {"summary-to", 0, TEXT("FILE|FD|-", summary_to),
@@ -333,8 +334,8 @@ const struct option options[] = {
      GROUP_OUTPUT, NULL, "print sizes in powers of 1000: kB, MB, …"},
     {"layout", 0, OWN("NAME[,OPTION=VALUE]"), NULL, option_set_layout, false, ANY | FOR_EXPORT,
      GROUP_OUTPUT, NULL,
-     "write the columns and units of another tool, see 'toll layouts'; -o @NAME:FILE does so for "
-     "one output"},
+     "write the columns and units of another tool (see 'toll layouts'); -o @NAME:FILE does so "
+     "for one output"},
     {"no-args", 0, SWITCH(tracker.no_args), NULL, NULL, false, FOR_RUN | FOR_EXPORT, GROUP_OUTPUT,
      NULL, "store the name of the program without its arguments"},
     {"show-secrets", 0, SWITCH(tracker.show_secrets), NULL, NULL, false, ANY | FOR_EXPORT,
@@ -342,60 +343,64 @@ const struct option options[] = {
 
     /* What to measure, or to export */
     {"run", 0, OWN("NUMBER|ID"), NULL, option_set_run, true, FOR_EXPORT | FOR_REPORT, GROUP_MEASURE,
-     NULL, "only this run of the record, by the number or id that 'toll list' shows"},
+     NULL, "only this run, by the number or ID that 'toll list' shows"},
     {"metrics", 'm', LIST("GLOB", metrics), "names of metrics; 'toll metrics' lists them", NULL,
      false, ANY | FOR_EXPORT, GROUP_MEASURE, NULL,
-     "only these metrics: comma-separated names, * matches any characters, basic for those most "
-     "people plot; see 'toll metrics'"},
+     "only these metrics: comma-separated names, in which * matches any characters, or basic for "
+     "those that most people plot; see 'toll metrics'"},
     {"system", 0, SWITCH(tracker.system), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
      NULL, "also measure the whole machine"},
     {"network", 0, SWITCH(tracker.network), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
      NULL,
-     "also count network bytes: by packets in the kernel as root, else by TCP connections, which "
-     "costs about 0.5 ms per sample"},
+     "also count network bytes: of all packets if toll runs as root, otherwise of TCP "
+     "connections, which takes about 0.5 ms per sample"},
     {"gpus", 0, TEXT("WHICH", tracker.gpus),
      "'all', 'none', 'visible', or numbers and UUIDs of GPUs", NULL, false, ANY, GROUP_MEASURE,
      "visible",
-     "GPUs to read: all, none, visible (as CUDA_VISIBLE_DEVICES and the like select), or "
-     "comma-separated numbers and UUIDs"},
+     "GPUs to measure: all, none, visible (those that CUDA_VISIBLE_DEVICES and similar variables "
+     "select), or comma-separated numbers and UUIDs"},
     {"energy", 0, SWITCH(tracker.energy), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
      NULL,
-     "also measure the share of the job in the energy of processors (RAPL) and GPUs, from a low to "
-     "a "
-     "high end; see docs/energy.md"},
+     "also estimate the job's share of the energy of processors (RAPL) and GPUs, as a range; see "
+     "docs/energy.md"},
     {"carbon", 0, TEXT("G_PER_KWH|FILE", tracker.carbon), "a number or a file name", NULL, false,
      FOR_RUN | FOR_ATTACH, GROUP_MEASURE, NULL,
-     "grams of CO2e for a kWh, or a file with lines of a time in UTC and grams; implies --energy"},
+     "also estimate emissions, from the grams of CO2e per kWh or a file with a UTC time and "
+     "grams on each line; implies --energy"},
     {"price", 0, TEXT("PER_KWH", tracker.price), "a number such as 0.30, or 0.30EUR", NULL, false,
      FOR_RUN | FOR_ATTACH, GROUP_MEASURE, NULL,
-     "money for a kWh, such as 0.30 or 0.30EUR; implies --energy"},
+     "also estimate the cost of energy, from the price of a kWh such as 0.30 or 0.30EUR; implies "
+     "--energy"},
     {"price-hour", 0, TEXT("PER_HOUR", tracker.price_hour), "a number such as 1.50, or 1.50EUR",
      NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE, NULL,
-     "money for an hour of the run, such as the rent of the machine; added to that for energy"},
+     "price of an hour of run time, such as the rent of the machine, added to the cost of energy"},
     {"pue", 0, OWN("FACTOR"), NULL, option_set_pue, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE,
-     NULL, "power usage effectiveness of the building, such as 1.2: a factor on the energy"},
+     NULL,
+     "power usage effectiveness of the data centre, such as 1.2, by which energy is "
+     "multiplied"},
     {"memory", 0, CHOICE("KIND", "auto rss pss", tracker.memory), NULL, NULL, false,
      FOR_RUN | FOR_ATTACH, GROUP_MEASURE, "auto",
-     "when to read PSS, which is expensive: auto within --budget, rss never, pss at every sample"},
+     "when to read PSS, which is slow to read: as often as --budget allows (auto), never (rss), "
+     "or at every sample (pss)"},
     {"processes", 0, CHOICE("WHICH", "top none all", tracker.processes), NULL, NULL, false,
      FOR_RUN | FOR_ATTACH, GROUP_MEASURE, "top",
-     "processes to write to .jsonl: the 20 largest once a second, none, or all at every sample"},
+     "processes to write to .jsonl and .sqlite: the 20 largest once a second (top), none, or all "
+     "at every sample"},
     {"threads", 0, SWITCH(threads), NULL, NULL, false, FOR_RUN | FOR_ATTACH, GROUP_MEASURE, NULL,
-     "also measure the threads of the processes that use most CPU time, and show the busiest"},
+     "also measure the threads of the processes that use the most CPU time, and show the busiest"},
     {"no-children", 0, SWITCH(tracker.no_children), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
      GROUP_MEASURE, NULL, "do not measure descendants"},
     {"since-start", 0, SWITCH(tracker.since_start), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM,
-     GROUP_MEASURE, NULL, "count from the start of the processes or the machine, not from now"},
+     GROUP_MEASURE, NULL, "count from the start of the processes or of the machine, not from now"},
     {"watch-exits", 0, SWITCH(tracker.watch_exits), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
-     "count processes exactly and detect children that are not waited for, with kernel records; "
-     "slows down process creation"},
+     "count every process, and find children that are not waited for, from kernel records; slows "
+     "down process creation"},
     {"own-cgroup", 0, CHOICE("WHEN", "auto always never", tracker.own_cgroup), NULL, NULL, false,
      FOR_RUN, GROUP_MEASURE, "auto",
-     "run the command in a cgroup of its own, which makes its CPU time exact: auto for --network "
-     "and "
-     "limits only"},
+     "run the command in its own cgroup, which makes CPU time exact; auto does so only for "
+     "--network and limits"},
     {"no-marks", 0, SWITCH(tracker.no_marks), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
-     "do not listen for marks from the command, see 'toll help mark'"},
+     "do not listen for marks from the command (see 'toll help mark')"},
 
     /* The run */
     {"name", 0, TEXT("NAME", tracker.name), NULL, NULL, false, ANY, GROUP_RUN,
@@ -407,53 +412,53 @@ const struct option options[] = {
     {"grace", 0, TIME("TIME", tracker.grace_ns), NULL, NULL, false, FOR_RUN, GROUP_RUN, "10s",
      "time from SIGTERM to SIGKILL after a --timeout"},
     {"memory-max", 0, OWN("SIZE"), NULL, option_set_memory_max, false, FOR_RUN, GROUP_RUN, NULL,
-     "limit the memory of the command and its descendants together, such as 2G; needs a cgroup"},
+     "limit the total memory of the command and its descendants, such as 2G; needs a cgroup"},
     {"cpu-max", 0, OWN("CORES"), NULL, option_set_cpu_max, false, FOR_RUN, GROUP_RUN, NULL,
-     "limit their CPU time to this number of cores, such as 1.5; needs a cgroup"},
+     "limit the command and its descendants to this number of cores, such as 1.5; needs a cgroup"},
     {"pids-max", 0, OWN("N"), NULL, option_set_pids_max, false, FOR_RUN, GROUP_RUN, NULL,
-     "limit the number of their processes and threads; needs a cgroup"},
+     "limit the number of processes and threads of the job; needs a cgroup"},
     {"for", 0, TIME("TIME", for_ns), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM, GROUP_RUN, NULL,
      "stop measuring after this time"},
     {"wait", 0, CHOICE("FOR", "main all", tracker.wait), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
      GROUP_RUN, "main", "end with the main process, or with its last descendant"},
     {"signals", 0, CHOICE("HOW", "forward group", signals_come_to_group), NULL, NULL, false,
      FOR_RUN, GROUP_RUN, "forward",
-     "pass on every signal sent to toll, or, if the sender signals the whole process group, only "
-     "those that did not reach the command"},
+     "signals that toll passes on to the command: all, or (for senders that signal the whole "
+     "process group) only those that have not reached it already"},
 
     {"fail-if", 0, LIST("CONDITION", fail_if), "a condition such as 'memory_peak > 2G'", NULL,
      false, FOR_RUN | FOR_COMPARE, GROUP_RUN, NULL,
-     "exit with 1 if this holds: 'memory_peak > 2G', or 'cpu > +5%', a change from the baseline; "
-     "see 'man toll-compare'"},
+     "exit with 1 if the condition holds, such as 'memory_peak > 2G' or, for a change from the "
+     "baseline, 'cpu > +5%'; see 'man toll-compare'"},
     {"baseline", 0, TEXT("FILE|NAME", baseline),
      "a record, a directory, or the name of earlier runs", NULL, false, FOR_RUN, GROUP_RUN, NULL,
-     "what --fail-if compares with: a record, a directory, or the name of earlier runs in records "
-     "of the current directory"},
+     "runs that --fail-if compares with: a record, a directory, or the name of earlier runs "
+     "recorded in the current directory"},
     {"baseline", 0, TEXT("GROUP", baseline), "a group of runs", NULL, true, FOR_COMPARE, GROUP_RUN,
      "the first group", "compare all groups with this one"},
     {"in", 0, TEXT("RECORD|DIRECTORY", in), "a record or a directory", NULL, true, FOR_COMPARE,
-     GROUP_RUN, "the current directory", "where groups by name and label are looked up"},
+     GROUP_RUN, "the current directory", "where to look up groups given by name and labels"},
 
     /* Repeated runs */
     {"runs", 'n', OWN("N"), NULL, option_set_runs, true, FOR_RUN, GROUP_REPEAT, NULL,
-     "run the command N times; the summary has mean, deviation, range and outliers"},
+     "run the command N times; the summary shows mean, deviation, range and outliers"},
     {"warmup", 0, OWN("N"), NULL, option_set_warmup, true, FOR_RUN, GROUP_REPEAT, "0",
-     "run the command N times before, without recording"},
+     "first run the command N times without recording it"},
     {"prepare", 0, TEXT("COMMAND", repeat.prepare), "a command for the shell", NULL, true, FOR_RUN,
-     GROUP_REPEAT, NULL, "run COMMAND in a shell before each run, not measured"},
+     GROUP_REPEAT, NULL, "shell command to run before each run; not measured"},
     {"parameter", 0, LIST("NAME VALUE,…", repeat.parameters), NULL, option_check_parameter, true,
      FOR_RUN, GROUP_REPEAT, NULL,
-     "run the command with each value in the place of {NAME}, and compare; with several "
-     "parameters, all combinations"},
+     "run the command with each value in place of {NAME}, and compare; several parameters give "
+     "all combinations"},
     {"ignore-failure", 0, SWITCH(repeat.ignore_failure), NULL, NULL, true, FOR_RUN, GROUP_REPEAT,
-     NULL, "continue after a run that failed, and count it"},
+     NULL, "continue after failed runs, and count them"},
 
     /* Sampling */
     {"interval", 'i', OWN("auto|TIME"), NULL, option_set_interval, false, ANY, GROUP_SAMPLING,
      "auto for run, 1s for attach and system",
      "time between samples, 1ms or more; auto grows from 10ms to 1s with the age of the run"},
     {"budget", 0, OWN("PERCENT"), NULL, option_set_budget, false, FOR_RUN | FOR_ATTACH,
-     GROUP_SAMPLING, "1", "share of one core that expensive reads may use"},
+     GROUP_SAMPLING, "1", "CPU time that slow reads may use, in percent of one core"},
 
     /* Reports */
     {"output", 'o', LIST("FILE", outputs), "a file name", NULL, true, FOR_REPORT, GROUP_OUTPUT,
@@ -462,7 +467,9 @@ const struct option options[] = {
      "(one "
      "chart) or .txt; - is stdout"},
     {"format", 'f', CHOSEN_TEXT("FORMAT", "text markdown html json svg", results_format), NULL,
-     NULL, true, FOR_REPORT, GROUP_OUTPUT, NULL, "format, whatever the suffix is"},
+     NULL, true, FOR_REPORT, GROUP_OUTPUT, NULL,
+     "format, instead of the one that the suffix "
+     "selects"},
     {"all", 'a', SWITCH(all), NULL, NULL, true, FOR_REPORT, GROUP_MEASURE, NULL,
      "report every run, not only the newest"},
 
@@ -484,10 +491,10 @@ const struct option options[] = {
     /* Which runs to list */
     {"label", 0, LIST("KEY[=VALUE]", labels), "the key of a label, or KEY=VALUE", NULL, true,
      FOR_LIST | FOR_RECOMMEND | FOR_REPORT, GROUP_MEASURE, NULL,
-     "only runs with this label; with several, all of them"},
-    {"name", 0, TEXT("GLOB", list.name), "a name, with * for any letters", NULL, true,
+     "only runs with this label; if repeated, with all of them"},
+    {"name", 0, TEXT("GLOB", list.name), "a name, in which * matches any characters", NULL, true,
      FOR_LIST | FOR_RECOMMEND | FOR_REPORT, GROUP_MEASURE, NULL,
-     "only runs with this name, * matches any characters"},
+     "only runs with this name; * matches any characters"},
     {"since", 0, OWN("TIME|DATE"), NULL, option_set_since, true, FOR_LIST, GROUP_MEASURE, NULL,
      "only runs that started in the last TIME (7d, 12h) or since DATE (2026-11-15, "
      "2026-11-15T09:30)"},
@@ -505,7 +512,7 @@ const struct option options[] = {
      CHOSEN_TEXT("TOOL", "sbatch kubernetes docker systemd nextflow snakemake cwl condor",
                  advised_tool),
      NULL, NULL, true, FOR_RECOMMEND, GROUP_OUTPUT, NULL,
-     "print lines to paste into the settings of a tool"},
+     "print lines to paste into the settings of this tool"},
     {"json", 0, SWITCH(json), NULL, NULL, true,
      FOR_LIST | FOR_RECOMMEND | FOR_REPORT | FOR_COMPARE | FOR_NO_TARGET, GROUP_OUTPUT, NULL,
      "print JSON"},
@@ -523,13 +530,15 @@ const struct option options[] = {
 
     /* GNU time */
     {"format", 'f', TEXT("FORMAT", time.format), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT,
-     "$TIME, or that of GNU time", "print this; %X is a figure, such as %e, %U, %S or %M"},
+     "$TIME, or that of GNU time",
+     "format of the output, in which conversions such as %e, %U, "
+     "%S and %M are replaced by figures"},
     {"output", 'o', TEXT("FILE", time.output), "a file name", NULL, true, FOR_TIME, GROUP_OUTPUT,
      "stderr", "write to FILE"},
     {"append", 'a', SWITCH(time.appends), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT, NULL,
      "with --output: append to the file"},
     {"verbose", 'v', SWITCH(time.is_verbose), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT, NULL,
-     "print all figures, a line each"},
+     "print all figures, one on each line"},
     {"portability", 'p', SWITCH(time.is_portable), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT, NULL,
      "print the three lines of POSIX: real, user, sys"},
     {"quiet", 'q', SWITCH(time.is_quiet), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT, NULL,

@@ -184,8 +184,8 @@ static int repeat_check_parameters(const struct repeat *r, char **command, struc
             is_used = find_place(*word, name);
         if (!is_used)
             return err_set(e, -EINVAL,
-                           "--parameter: no {%s} in the command (expected it where the values of "
-                           "%s belong)",
+                           "--parameter: no {%s} in the command (expected where the values of %s "
+                           "go)",
                            name, name);
     }
     return 0;
@@ -245,9 +245,8 @@ static int repeat_sort_output(struct repeat *r, const char *output, struct toll_
     if (!is_of_run && (!is_for_many || has_layout))
         return err_set(
             e, -EINVAL,
-            "cannot write several runs to '%s' (expected {run} in its name for a file of "
-            "each run, .jsonl or .sqlite for all runs, or .json, .txt, .md for the "
-            "result)",
+            "cannot write several runs to '%s' (expected {run} in its name for one file per run, "
+            ".jsonl or .sqlite for all runs, or .json, .txt, .md for the result)",
             output);
     if (!list_append(&r->outputs, output) || !ARRAY_GROW(r->is_record, r->output_count))
         return err_set(e, -ENOMEM, "out of memory");

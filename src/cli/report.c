@@ -111,8 +111,8 @@ static int report_write(struct settings *s, const char *file)
     struct toll_output out = {.size = sizeof out, .format = format, .flags = output_flags(s)};
     if (!format && !is_stdout)
         return complain(
-            "report: --output: unknown suffix of '%s' (expected .html, .md, .json, .svg "
-            "or .txt, or add --format)",
+            "--output: unknown suffix of '%s' (expected .html, .md, .json, .svg or .txt, or "
+            "--format)",
             file);
     if (!is_stdout && is_record_that_is_read(file, s->words, NULL))
         return complain("report: cannot write to '%s': it is the record being read (choose another "
@@ -140,7 +140,7 @@ static int report_run(struct settings *s)
     static const char *to_stdout[] = {"-", NULL};
     int failed = 0;
     if (s->json && (s->results_format || s->outputs))
-        return complain("report: --json conflicts with --%s (leave out one of them)",
+        return complain("--json conflicts with --%s (leave out one of them)",
                         s->outputs ? "output" : "format");
     for (const char **file = s->outputs ? s->outputs : to_stdout; *file && !failed; file++)
         failed = report_write(s, *file);

@@ -67,7 +67,7 @@ static int export_command_add_output(struct wanted *w, const struct settings *s,
     out->format = output_format(s, file, &out->destination);
     if (strcmp(out->destination, "-") == 0) {
         if (w->writes_stdout)
-            return err_set(e, -EINVAL, "--output: stdout is given twice");
+            return err_set(e, -EINVAL, "--output: stdout given twice");
         w->writes_stdout = true;
         out->destination = NULL;
         out->fd = STDOUT_FILENO;
@@ -123,15 +123,16 @@ static int export_command_find_run(const struct settings *s, uint64_t *ret, stru
     struct run_search search = {.id = s->run_id};
     if (strcmp(s->words[0], "-") == 0)
         return err_set(e, -EINVAL,
-                       "--run: an id cannot be used with stdin (expected the number of a run)");
+                       "--run: invalid ID for a record on stdin (expected the number of a run)");
     int r = toll_record_runs(s->words[0], compare_run, &search, e);
     if (search.count > 1)
         return err_set(e, -EINVAL,
-                       "--run: %llu runs have an id that ends in '%s' (expected more digits)",
+                       "--run: %llu runs have an ID that ends in '%s' (expected more digits)",
                        (unsigned long long)search.count, s->run_id);
     if (r == 0 && !search.count)
         return err_set(e, -ENOENT,
-                       "--run: no run in the record whose id ends in '%s' ('toll list' shows them)",
+                       "--run: no run in the record has an ID that ends in '%s' ('toll list' "
+                       "shows them)",
                        s->run_id);
     *ret = search.number;
     return search.count ? 0 : r;

@@ -275,7 +275,7 @@ static int add_stdout(struct session *s, const char *format, const char *layout,
                       struct toll_error *e)
 {
     if (s->writes_stdout)
-        return err_set(e, -EINVAL, "stdout is given twice (expected one of '-', --json and --csv)");
+        return err_set(e, -EINVAL, "stdout given twice (expected one of '-', --json and --csv)");
     s->writes_stdout = true;
     struct toll_output out = {
         .size = sizeof out,

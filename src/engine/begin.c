@@ -327,8 +327,8 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     if (sysroot_why_no_pids(&t->tracked.root))
         tracked_note(
             &t->tracked,
-            "%s: processes cannot be sampled; only the totals of wait4 at the end are known, and "
-            "children that are not waited for are missed (try: mount -t proc proc /proc)",
+            "%s: cannot sample processes; only the totals from wait4 at the end are known, "
+            "without children that are not waited for (try: mount -t proc proc /proc)",
             sysroot_why_no_pids(&t->tracked.root));
     outputs_send_events(&t->outputs, &t->tracked.events);
     return 0;

@@ -269,8 +269,8 @@ static void note_unseen_children(struct tracked *t)
         if ((m->targets & t->discovery.rule_bits) && m->was_seen &&
             inherited > m->vanished_ns + 3 * t->reader.ns_per_tick) {
             tracked_note(t,
-                         "process %d (%s) waited for children too short-lived to be seen; their "
-                         "usage counts with it, whatever their group or user",
+                         "process %d (%s) waited for children that were too short-lived to be "
+                         "seen; their usage is counted as its own, whatever their group or user",
                          (int)m->process.entity.pid, m->process.entity.name);
             return; /* once is enough */
         }

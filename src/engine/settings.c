@@ -124,7 +124,8 @@ static int no_process(const struct tracked *t, pid_t pid, struct toll_error *e)
     if (t->discovery.unread < 0)
         return err_set(e, t->discovery.unread, "cannot read process %d: %s", (int)pid,
                        strerror(-t->discovery.unread));
-    return err_set(e, -ESRCH, "no process %d (not running, or hidden from this user)", (int)pid);
+    return err_set(e, -ESRCH, "no process %d (it is not running, or hidden from this user)",
+                   (int)pid);
 }
 
 int asked_nobody(const struct tracked *t, const struct target *g, struct toll_error *e)

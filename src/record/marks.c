@@ -91,9 +91,8 @@ static void read_attribute(struct reading *r, const struct buf *word, void *arg)
 /* As words of a mark, which is what sinks get. */
 static bool read_attributes(struct reading *r, void *object)
 {
-    return read_words(r, "an attribute without a key, or with a '=' in it", read_attribute, NULL) &&
-           (r->attributes.length <= MARK_TEXT_BYTES ||
-            reading_wrong(r, "more attributes than a mark can have"));
+    return read_words(r, "an attribute whose key is empty or contains '='", read_attribute, NULL) &&
+           (r->attributes.length <= MARK_TEXT_BYTES || reading_wrong(r, "too many attributes"));
 }
 
 const struct record_special record_special_attributes = {write_attributes, read_attributes, NULL};

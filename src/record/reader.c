@@ -49,7 +49,7 @@ static const char *no_summary_reason(enum writer writer, bool is_sqlite)
     case WRITER_THERE:
         return "the run is still being measured: figures are from its samples so far";
     case WRITER_UNKNOWN:
-        return "the record has no end of the run, which may still be measured: figures are from "
+        return "the record has no end of the run, which may still be going on: figures are from "
                "its samples so far";
     case WRITER_GONE: break;
     }
@@ -376,7 +376,7 @@ static bool record_reader_read_line(struct record_reader *r, enum record_line ty
 static int record_reader_bad_line(struct record_reader *r, const char *word, struct toll_error *e)
 {
     const struct reading *d = &r->reading;
-    const char *wrong = d->json.has_name_twice ? "a name twice in one object" : d->wrong;
+    const char *wrong = d->json.has_name_twice ? "a duplicate key in an object" : d->wrong;
     char where[64];
     if (d->no_memory)
         return err_set(e, -ENOMEM, "cannot read '%s': out of memory", r->name);

@@ -169,7 +169,7 @@ static void read_label(struct reading *r, const struct buf *word, void *count)
 static bool read_labels(struct reading *r, void *object)
 {
     size_t count = 0;
-    return read_words(r, "a label without a key, or with a '=' in it", read_label, &count);
+    return read_words(r, "a label whose key is empty or contains '='", read_label, &count);
 }
 
 const struct record_special record_special_labels = {write_labels, read_labels, NULL};
@@ -200,7 +200,7 @@ static bool read_attached(struct reading *r, void *object)
         free(t.name);
         free(t.what);
         if (run->target_count > RUN_TARGETS)
-            reading_wrong(r, "more targets than toll measures");
+            reading_wrong(r, "too many targets");
     }
     return !j->failed;
 }

@@ -120,7 +120,7 @@ bool read_bounds(struct reading *r, enum entity_kind kind, struct row *row)
 bool read_row_is_sound(struct reading *r, const struct row *row)
 {
     return !(row->present & row->at_least) ||
-           reading_wrong(r, "a figure that is known and a lower bound as well");
+           reading_wrong(r, "a figure listed as known and as a lower bound");
 }
 
 /* A row that is read beside other keys of its object. */
@@ -212,7 +212,7 @@ bool read_instances_word(struct reading *r, const struct scan *key, struct entit
     struct scan text;
     unsigned next = 0, i = 0;
     if (read_row_find(e->kind, key, &next) >= 0)
-        return reading_wrong(r, "a text in the place of a figure");
+        return reading_wrong(r, "a string in place of a figure");
     if (!json_in_string(&r->json, &text))
         return false;
     while (i < ENTITY_LABELS && e->labels[i].key)
@@ -256,7 +256,7 @@ struct instance *read_instances_find(struct reading *r, const struct entity *e)
         if (!read_instances_same(&t->items[i].instance->entity, e))
             continue;
         if (t->items[i].line == t->line) {
-            reading_wrong(r, "a device of the machine twice");
+            reading_wrong(r, "a duplicate device");
             return NULL;
         }
         t->expected = i + 1;
@@ -436,7 +436,7 @@ static bool read_targets(struct reading *r, void *object)
     json_in_array(j);
     for (; json_in_item(j); i++) {
         if (i >= count)
-            return reading_wrong(r, "more targets than the run has");
+            return reading_wrong(r, "more targets than in the run");
         struct frame_target *t = &r->targets[i];
         struct part_rows p = {r->rows[i], t->parts};
         *t = (struct frame_target){.name = r->run.targets[i].name};
@@ -445,11 +445,11 @@ static bool read_targets(struct reading *r, void *object)
         r->text = &r->kept;
         read_parts_left_out(r, &p, r->run.targets[i].pid);
         if (!j->failed && strcmp(t->name, r->run.targets[i].name) != 0)
-            return reading_wrong(r, "a target that the run does not have at this place");
+            return reading_wrong(r, "an unexpected target");
         t->name = r->run.targets[i].name;
     }
     if (i != count)
-        reading_wrong(r, "fewer targets than the run has");
+        reading_wrong(r, "fewer targets than in the run");
     r->frame.targets = r->targets;
     r->frame.target_count = count;
     return !j->failed;
@@ -671,22 +671,22 @@ bool read_sample_end(struct reading *r, const struct record_sample *s)
 
     /* Whether the sample can be the next one of the run. */
     if (f->target_count != (r->targets ? r->run.target_count : 0))
-        return reading_wrong(r, "no figures of the targets of the run");
+        return reading_wrong(r, "no figures of the targets");
     for (size_t i = 0; i <= f->target_count; i++) {
         const struct frame_row *parts = i ? f->targets[i - 1].parts : f->target;
         unsigned shape = 0;
         for (unsigned part = 0; part < PARTS; part++)
             shape |= parts[part].row ? BIT(part) : 0;
         if (shape && !(shape & BIT(PART_COMBINED)))
-            return reading_wrong(r, "parts of a target, and no whole");
+            return reading_wrong(r, "parts of a target without its total");
         if (r->has_frame && shape != r->shape[i])
-            return reading_wrong(r, "other parts of a target than the sample before");
+            return reading_wrong(r, "other parts of a target than in the previous sample");
         r->shape[i] = (uint8_t)shape;
     }
     if (r->has_frame && f->tick <= r->last_tick)
-        return reading_wrong(r, "a tick that is not after the one before");
+        return reading_wrong(r, "a tick that does not follow the previous one");
     if (r->has_frame && f->elapsed_ns < r->last_elapsed_ns)
-        return reading_wrong(r, "a time before that of the sample before");
+        return reading_wrong(r, "a time earlier than in the previous sample");
     r->has_frame = true;
     summary_frame(&r->summary, f);
     summary_curves(&r->summary, f);

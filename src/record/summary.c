@@ -278,7 +278,7 @@ static bool read_target_results(struct reading *r, void *object)
             !record_read(r, fields, ARRAY_LEN(fields), read_target_result_other, t))
             return false;
     }
-    return i == s->target_count || reading_wrong(r, "other targets than the run has");
+    return i == s->target_count || reading_wrong(r, "other targets than in the run");
 }
 
 const struct record_special record_special_target_results = {write_target_results,

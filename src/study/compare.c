@@ -220,21 +220,21 @@ static bool note_runs(struct toll_compared *c, const struct compare_group *g)
         buf_printable(&b, r->path, strlen(r->path));
         buf_printf(&b, ", run %llu", (unsigned long long)r->number);
         if (r->cut_short)
-            buf_puts(&b, " lacks its end");
+            buf_puts(&b, " is incomplete");
         else if (r->end.oom_killed)
             buf_puts(&b, " was killed by the OOM killer");
         else if (r->end.timed_out)
-            buf_puts(&b, " was ended by its timeout");
+            buf_puts(&b, " timed out");
         else
-            buf_printf(&b, " has failed (%s %d)", r->end.signaled ? "signal" : "exit",
-                       r->end.status);
-        buf_puts(&b, g->is_used[i] ? " and is compared, since no other run of the group ended well"
-                                   : " and is left out");
+            buf_printf(&b, " failed (%s %d)", r->end.signaled ? "signal" : "exit", r->end.status);
+        buf_puts(&b, g->is_used[i] ? "; compared anyway, since every run of the group failed or "
+                                     "is incomplete"
+                                   : "; left out");
         ok &= compare_note(c, &b);
     }
     if (more) {
         struct buf b = {0};
-        buf_printf(&b, "%s: %zu more runs have failed or lack their end", g->shown, more);
+        buf_printf(&b, "%s: %zu more runs failed or are incomplete", g->shown, more);
         ok &= compare_note(c, &b);
     }
     return ok;
@@ -482,7 +482,7 @@ static int compare_judge(struct toll_compared *c, const char *text,
         enum toll_judged state = condition_judge(condition, &value, &baseline, &b);
         if (state == TOLL_FAILED && condition->is_relative && row &&
             row->changes[g].result == COMPARE_NOT_SHOWN)
-            buf_puts(&b, "; no difference is shown, the runs vary as much");
+            buf_puts(&b, "; the difference is not significant, since the runs vary as much");
         char *sentence = buf_take(&b), *copy = strdup(text);
         if (!sentence || !copy ||
             !ARRAY_RESERVE(c->judgements, c->judgement_capacity, c->judgement_count + 1)) {

@@ -228,20 +228,22 @@ enum toll_judged condition_judge(const struct condition *c, const struct conditi
 {
     const char *name = figure_name(c->figure);
     if (c->is_relative && !baseline) {
-        buf_printf(b, "%s cannot be judged: no run of the baseline was found", name);
+        buf_printf(b, "%s cannot be checked: the baseline has no runs", name);
         return TOLL_NOT_PROVEN;
     }
     if (value->value.quality == QUALITY_UNKNOWN) {
-        buf_printf(b, "%s cannot be judged: it is unknown in this run", name);
+        buf_printf(b, "%s cannot be checked: it is unknown in this run", name);
         return TOLL_FAILED;
     }
     if (c->is_relative && baseline->value.quality == QUALITY_UNKNOWN) {
-        buf_printf(b, "%s cannot be judged: it is unknown in the baseline", name);
+        buf_printf(b, "%s cannot be checked: it is unknown in the baseline", name);
         return TOLL_FAILED;
     }
     double base = c->is_relative ? baseline->value.value : 0, v = value->value.value;
     if (c->is_relative && c->is_percent && base <= 0 && v > 0) {
-        buf_printf(b, "%s cannot be judged: it is 0 in the baseline (expected a limit without %%)",
+        buf_printf(b,
+                   "%s cannot be checked: it is 0 in the baseline (expected a limit without "
+                   "%%)",
                    name);
         return TOLL_FAILED;
     }
@@ -283,7 +285,7 @@ enum toll_judged condition_judge(const struct condition *c, const struct conditi
     else
         put_figure(b, c->figure, c->limit);
     if (result < 0)
-        buf_puts(b, " is not known: a lower bound misses something");
+        buf_puts(b, " is unknown, since a lower bound may be too low");
     bool is_partly_unknown = value->runs < value->total;
     if (is_partly_unknown)
         buf_printf(b, "; unknown in %zu of %zu runs", value->total - value->runs, value->total);
@@ -373,7 +375,7 @@ int toll_gate_new(struct toll_gate **ret, const struct toll_compare *asked, stru
          * run. */
         if (r == -ENOENT && g->baseline.is_none_yet) {
             struct buf b = {0};
-            buf_printf(&b, "no run is named '%s' here: changes from it cannot be judged", baseline);
+            buf_printf(&b, "no run is named '%s' here: cannot check changes from it", baseline);
             buf_putc(&b, '\0');
             if (own.note && !buf_failed(&b))
                 own.note(own.note_arg, b.data);

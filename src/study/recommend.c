@@ -410,7 +410,7 @@ static const struct tool tools[] = {
     /* systemd.resource-control(5): M is MiB; a quota of 200 % is two CPUs */
     {"systemd",
      "# ",
-     {"# GPUs: {gpus}, which systemd does not assign\n", "systemd-run", " -p CPUQuota={quota}%",
+     {"# GPUs: {gpus} (systemd does not assign GPUs)\n", "systemd-run", " -p CPUQuota={quota}%",
       " -p MemoryMax={mib}M", " -p RuntimeMaxSec={seconds}", "\n"}},
     /* MB is MiB here */
     {"nextflow",
@@ -425,7 +425,7 @@ static const struct tool tools[] = {
     /* MiB and seconds */
     {"cwl",
      "# ",
-     {"# GPUs: {gpus}, for which CWL has no field\n", "requirements:\n  ResourceRequirement:\n",
+     {"# GPUs: {gpus} (CWL has no field for GPUs)\n", "requirements:\n  ResourceRequirement:\n",
       "    coresMin: {cpus}\n", "    ramMin: {mib}\n",
       "  ToolTimeLimit:\n    timelimit: {seconds}\n"}},
     /* M is MiB */

@@ -105,7 +105,7 @@ def test_a_record_that_was_cut_short(runs, pattern, tmp_path):
     write(half, pattern, hours=1, cut=True, number=40)
     status, out, err = toll("compare", "main.jsonl", half, "--fail-if", "time > +5%", cwd=runs)
     assert status == 0 and re.search(r"^Not compared: lower bounds\n(?:  .*\n)*  Time .*≥ ", out, re.M)
-    assert "is not known: a lower bound misses something" in err
+    assert "is unknown, since a lower bound may be too low" in err
     # A whole copy counts instead, in front of it or behind it.
     write(whole, pattern, hours=1, number=40)
     (tmp_path / "a.jsonl").write_bytes(half.read_bytes())
@@ -147,12 +147,12 @@ def test_empty_directory(runs, tmp_path):
 
 def test_failed_runs_are_named(runs):
     out = " ".join(toll("compare", "main.jsonl", "failed.jsonl", cwd=runs)[1].split())
-    assert "failed.jsonl: failed.jsonl, run 1 has failed (exit 3) and is left out" in out
-    assert "run 3 has failed (signal 9) and is left out" in out
+    assert "failed.jsonl: failed.jsonl, run 1 failed (exit 3); left out" in out
+    assert "run 3 failed (signal 9); left out" in out
     groups = json.loads(toll("compare", "--json", "main.jsonl", "failed.jsonl", cwd=runs)[1])["groups"]
     assert [run["used"] for run in groups[1]["runs"]] == [False, True, False]
     out = toll("compare", "main.jsonl", "failed.jsonl:1", cwd=runs)[1]
-    assert "has failed (exit 3) and is compared" in " ".join(out.split())
+    assert "failed (exit 3); compared anyway" in " ".join(out.split())
 
 
 def test_same_runs_twice(runs):
@@ -215,7 +215,7 @@ def test_names_are_escaped(runs, tmp_path):
     ("time > +5%", 1, "+12 % from the baseline of 1m 00s (mean of 5 runs), above the limit of +5 %"),
     ("time > +15%", 0, ""),
     ("memory_peak > 2G", 0, ""),
-    ("energy > 1J", 1, "energy cannot be judged: it is unknown in this run"),
+    ("energy > 1J", 1, "energy cannot be checked: it is unknown in this run"),
 ])
 def test_conditions(runs, condition, status, sentence):
     done = toll("compare", "main.jsonl", "new.jsonl", "--fail-if", condition, cwd=runs)

@@ -178,11 +178,11 @@ def test_runs_by_their_short_id(tmp_path, ids, short):
         assert toll("export", both, "--run", ids[number - 1].upper()).stdout == wanted
     assert toll("export", both, "--run", short[0], "-o", tmp_path / "x.json").returncode == 0
     done = toll("export", both, "--run", "ffffffff")
-    assert done.returncode == 125 and b"no run in the record whose id ends in 'ffffffff'" in done.stderr
+    assert done.returncode == 125 and b"no run in the record has an ID that ends in 'ffffffff'" in done.stderr
     same = ids[0][-8:] if ids[0][-8:] == ids[1][-8:] else None
     if same:
         done = toll("export", both, "--run", same)
-        assert done.returncode == 125 and b"2 runs have an id that ends in" in done.stderr
+        assert done.returncode == 125 and b"2 runs have an ID that ends in" in done.stderr
     done = toll("export", "-", "--run", short[0], stdin=both.read_bytes())
     assert done.returncode == 125 and b"expected the number of a run" in done.stderr
     for bad in ("0", "x", "1234567x", "-1"):
@@ -392,7 +392,7 @@ STRUCTURAL_DAMAGE = {
     "a target less": ("attach-groups", "sample", replaced(lambda t: t[1:], "targets"), ""),
     "a target more": ("attach-groups", "sample", replaced(lambda t: t + t[:1], "targets"), ""),
     "targets in another order": (
-        "attach-groups", "sample", replaced(lambda t: t[::-1], "targets"), "a target that the run"),
+        "attach-groups", "sample", replaced(lambda t: t[::-1], "targets"), "an unexpected target"),
     "a target without its whole": (
         "attach-groups", "sample", without("targets", 0, "combined"), "part"),
     "no target": ("marks", "sample", without("target"), "other parts"),
@@ -402,16 +402,16 @@ STRUCTURAL_DAMAGE = {
     "the machine twice": ("machine-server", "sample", twice("system"), ""),
     "the machine of the summary twice": ("machine-server", "summary", twice("system"), ""),
     "the disks twice": ("machine-server", "sample", twice("disks"), ""),
-    "a disk twice": ("machine-server", "sample", replaced(lambda d: d + d[:1], "disks"), "twice"),
+    "a disk twice": ("machine-server", "sample", replaced(lambda d: d + d[:1], "disks"), "duplicate device"),
     "a disk of the summary twice": (
-        "machine-server", "summary", replaced(lambda d: d + d[:1], "disks"), "twice"),
+        "machine-server", "summary", replaced(lambda d: d + d[:1], "disks"), "duplicate device"),
     "a text for a figure": (
         "machine-server", "sample", replaced(lambda d: [{**d[0], "read_bytes": "1"}], "disks"), ""),
-    "a name twice": ("marks", "run", twice("name"), ""),
+    "a duplicate key": ("marks", "run", twice("name"), ""),
     "the schema twice": ("marks", "run", twice("schema"), ""),
     "a phase's name twice": ("marks", "phase", twice("name"), ""),
     "a tick again": ("marks", "sample", replaced(0, "tick"), "a tick that"),
-    "time runs back": ("marks", "sample", replaced(0, "elapsed_seconds"), "a time before"),
+    "time runs back": ("marks", "sample", replaced(0, "elapsed_seconds"), "a time earlier"),
     "a label without a key": ("marks", "run", replaced({"": "x"}, "labels"), "label"),
     "a label with two keys": ("marks", "run", replaced({"a=b": "x"}, "labels"), "label"),
 }

@@ -105,14 +105,11 @@ def test_problems_only(machine):
     verdict, *lines = out.splitlines()
     assert lines.pop() == "'toll doctor -v' lists all checks."
     if not problems:
-        assert verdict == "Everything toll needs is here." and not lines
+        assert verdict == "All checks passed." and not lines
         return
-    limit = "limits" if len(problems) == 1 else "limit"
-    if any(check["essential"] for check in problems):
-        assert verdict == f"{len(problems)} of {len(found)} checks {limit} what toll can measure:"
-    else:
-        assert verdict == (f"A job can be measured here. {len(problems)} of {len(found)} checks found "
-                           "something missing:")
+    where = "only in part here" if any(check["essential"] for check in problems) else "here"
+    assert verdict == (f"toll can measure jobs {where}. {len(problems)} of {len(found)} checks found "
+                       "a limitation:")
     heads = []
     for line in lines:
         if not line.startswith("    "):

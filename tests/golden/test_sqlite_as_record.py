@@ -186,7 +186,7 @@ REFUSED = {
     "a name that is bytes": (["UPDATE events SET name = x'ff00'"], b"': run 1: "),
     "a gauge that is a text": (["UPDATE gauges SET value = 'x'"], b"': run 1: "),
     "a key twice": (["UPDATE runs SET facts = '{\"name\":\"a\",' || substr(facts, 2)"],
-                    b"a name twice"),
+                    b"a duplicate key"),
     "no attributes": (["UPDATE events SET attributes = '}'"], b"': run 1: "),
 }
 

@@ -139,7 +139,7 @@ def test_more_width_is_used():
     expected = {key: text.decode() for key, text in packed.read(EXPECTED).items()}
     for name in RECORDS:
         shown = [expected[f"{name}.{width}.utf8.plain"] for width in WIDTHS]
-        curves = [len(re.search(r"^  CPU .*?([▁▂▃▄▅▆▇█ ]*)$", text, re.M)[1].strip()) for text in shown]
+        curves = [len(re.search(r"^  Memory .*?([▁▂▃▄▅▆▇█ ]*)$", text, re.M)[1].strip()) for text in shown]
         assert curves[0] <= curves[1] < curves[2], name
         titles = [text.splitlines()[0].partition("…") for text in shown]
         assert not titles[0][1] or len(titles[0][0]) < len(titles[1][0]), name

@@ -206,15 +206,15 @@ def test_outputs_that_hold_one_run(here, output):
     (["--warmup", "x"], "--warmup: invalid value 'x' (expected a number from 0 to 1000000)"),
     (["--parameter", "n"], "--parameter: value missing after 'n' (expected NAME VALUE,…)"),
     (["--parameter", "n", "1,,2", "true"], "--parameter: invalid value 'n=1,,2' (expected "
-     "comma-separated values, none of them empty: --parameter threads 1,2,4)"),
+     "comma-separated values that are not empty: --parameter threads 1,2,4)"),
     (["--parameter", "a b", "1", "true"], "--parameter: invalid value 'a b=1' (expected a name of "
      "letters, digits, _ and -, and its values: --parameter threads 1,2,4)"),
     (["--parameter", "run", "1", "true"],
      "--parameter: invalid value 'run=1' (expected a name other than run and repeat)"),
     (["--parameter", "n", "1", "--parameter", "n", "2", "true"],
      "--parameter: invalid value 'n=2' (expected each name once)"),
-    (["--parameter", "n", "1", "true"], "--parameter: no {n} in the command (expected it where the "
-     "values of n belong)"),
+    (["--parameter", "n", "1", "true"], "--parameter: no {n} in the command (expected where the "
+     "values of n go)"),
     (["-n", "2", "-o", "json:-", "true"],
      "--output: stdout belongs to the command (expected a file name)"),
     (["--ignore-failure", "true"],

@@ -394,7 +394,7 @@ static void close_phase(struct marks *m, struct phase *p)
         .widened = phase_is_widened(p),
     };
     if (!mark_totals_phase(m->totals, &over))
-        tracked_note(m->tracked, "more than %d names of phases; the others are only in the record",
+        tracked_note(m->tracked, "more than %d phase names; the rest are only in the record",
                      MARK_NAMES_AT_MOST);
     marks_send(m, MARK_PHASE_END, NULL, p, p->end_ns);
     phase_free(p);
@@ -408,7 +408,7 @@ static void begin_phase(struct marks *m, const struct mark_text *text, uint64_t 
     const struct scan *attributes = &text->attributes;
     int r = phases_begin(&m->phases, text->name, text->pid, at_ns, &p);
     if (r == -ENOSPC)
-        tracked_note(m->tracked, "more than %d phases at once; the others are ignored",
+        tracked_note(m->tracked, "more than %d phases open at once; the rest are ignored",
                      PHASES_AT_MOST);
     if (r < 0)
         m->totals->left_out++;
@@ -464,8 +464,7 @@ void marks_apply_one(struct marks *m, const struct mark_text *text, uint64_t at_
     case MARK_GAUGE:
         if (!mark_totals_gauge(m->totals, text->name, text->value,
                                left_u64(at_ns, m->tracked->start_ns)))
-            tracked_note(m->tracked,
-                         "more than %d names of gauges; the others are only in the record",
+            tracked_note(m->tracked, "more than %d gauge names; the rest are only in the record",
                          MARK_NAMES_AT_MOST);
         marks_send(m, MARK_GAUGE, text, NULL, at_ns);
         break;

@@ -564,11 +564,12 @@ void energy_finish(const struct energy_meter *e, const struct tracked *t, const 
     snprintf(j->from, sizeof j->from, "%s%s%s", cpu ? energy_source_of_processors(e) : "", comma,
              gpu ? energy_source_of_gpus(e) : "");
     const char *why = s->elapsed_ns < SHORTEST_RUN_NS ? "run shorter than 1 s"
-                      : !share.cpu.is_begun  ? "no counter of processors, see 'toll doctor'"
-                      : share.cpu.is_partial ? "processors: a part of the run is missing"
+                      : !share.cpu.is_begun  ? "no energy counter of processors, see 'toll "
+                                               "doctor'"
+                      : share.cpu.is_partial ? "processors: part of the run is missing"
                       : has_gpus && gpu == QUALITY_UNKNOWN ? "energy of GPUs unknown"
                       : j->joules.has_high                 ? ""
-                                                           : "a part of the run is missing";
+                                                           : "part of the run is missing";
     snprintf(j->why, sizeof j->why, "%s", why);
 }
 

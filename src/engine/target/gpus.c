@@ -207,13 +207,13 @@ static void gpus_note_trouble(struct gpus *g, struct tracked *t)
     while ((late = gpu_readers_late(g->readers, LATE_NS, &is_beginning)))
         if (is_beginning)
             tracked_note(t,
-                         "the driver of %s GPUs (%s) is slow to start; their figures and totals of "
-                         "all GPUs are unknown until then",
+                         "the driver of %s GPUs (%s) is slow to start; figures of these GPUs and "
+                         "totals of all GPUs are unknown until it has started",
                          late->people, late->means);
         else
             tracked_note(t,
                          "%s GPUs (%s) do not respond in time; their figures and totals of all "
-                         "GPUs are unknown meanwhile",
+                         "GPUs are unknown until they do",
                          late->people, late->means);
 }
 

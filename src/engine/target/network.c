@@ -18,8 +18,8 @@
 #define OTHERS_NS  (9500 * NS_PER_MS)
 
 /* After the end of a job its connections may still send what they have: so long it is waited. */
-#define UNSENT_STEP_NS  (2 * NS_PER_MS)
-#define UNSENT_TRIES    25
+#define UNSENT_STEP_NS (2 * NS_PER_MS)
+#define UNSENT_TRIES   25
 
 /* ---- A cgroup of its own --------------------------------------------------------------------- */
 
@@ -55,8 +55,7 @@ static void traffic_finish(struct tracked *t, struct cgroup_traffic *traffic)
         unsent = unsent_of_cgroup(traffic->cgroup);
     }
     uint64_t ours;
-    bool is_elsewhere = t->whole->namespace.number &&
-                        netns_number(&t->root, 0, &ours) == 0 &&
+    bool is_elsewhere = t->whole->namespace.number && netns_number(&t->root, 0, &ours) == 0 &&
                         t->whole->namespace.number != ours;
     traffic->is_partial |= unsent != 0 || is_elsewhere;
 }
@@ -101,8 +100,7 @@ static struct provenance traffic_quality(const struct cgroup_traffic *traffic)
 
 struct provenance network_packets_quality(const struct tracked *t, const struct target *g)
 {
-    return t->options->network ? traffic_quality(&g->traffic)
-                               : (struct provenance){.source = ""};
+    return t->options->network ? traffic_quality(&g->traffic) : (struct provenance){.source = ""};
 }
 
 /* ---- Sockets --------------------------------------------------------------------------------- */
@@ -113,8 +111,8 @@ void network_open(struct network *n, struct tracked *t)
         return;
     if (t->whole->traffic.is_on) {
         if (t->whole->traffic.is_partial)
-            tracked_note(t, "the command inherits a network socket; its network bytes are a lower "
-                            "bound, without that socket");
+            tracked_note(t, "the command inherits a network socket, whose traffic is not "
+                            "counted; network bytes are a lower bound");
         return;
     }
     if (sockets_open(&n->sockets, &t->root, is_launched(t) || t->options->since_start) < 0)

@@ -13,10 +13,10 @@ enum { PROCESSES_READ = 4, THREADS_KEPT = 4096, ROWS_AT_MOST = 256 };
 
 /* A look each second; more often while the job is young. All together take at most a two-hundredth
  * of a CPU. */
-#define LOOK_NS         NS_PER_SECOND
-#define LOOK_YOUNG_NS   (20 * NS_PER_MS)
-#define LOOK_SHARE      200
-#define LOOK_AGE_SHARE  10
+#define LOOK_NS        NS_PER_SECOND
+#define LOOK_YOUNG_NS  (20 * NS_PER_MS)
+#define LOOK_SHARE     200
+#define LOOK_AGE_SHARE 10
 
 /* A thread has the name of its maker at first: by now it has its own. */
 #define NAMED_AFTER_NS NS_PER_MS
@@ -94,8 +94,8 @@ static bool thread_read_times(const struct thread_reading *r, pid_t tid, struct 
     if (n != -ENOENT || !thread_read_stat(r, tid, &st))
         return false;
     r->threads->no_waits = true;
-    *ret = (struct schedstat){
-        .run_ns = (st.user_ticks + st.system_ticks) * r->tracked->reader.ns_per_tick};
+    *ret = (struct schedstat){.run_ns = (st.user_ticks + st.system_ticks) *
+                                        r->tracked->reader.ns_per_tick};
     return true;
 }
 
@@ -175,8 +175,8 @@ static void threads_note_process(struct threads *s, const struct member *m, bool
     if (s->process_count == THREADED_AT_MOST)
         return;
     uint64_t base_ns = counts_all || e->start_ticks >= attached_ticks ? 0 : used_ns;
-    s->processes[s->process_count++] =
-        (struct threaded){e->pid, e->start_ticks, base_ns, left_u64(used_ns, base_ns)};
+    s->processes[s->process_count++] = (struct threaded){e->pid, e->start_ticks, base_ns,
+                                                         left_u64(used_ns, base_ns)};
 }
 
 static bool thread_counts_all(const struct tracked *t)
@@ -269,7 +269,8 @@ static void threads_choose(struct threads *s, const struct tracked *t, bool last
         for (size_t i = 0; i < s->count; i++) {
             struct thread *th = &s->items[i];
             bool is_named = last || th->looks > 1 || thread_used_ns(th) >= NAMED_AFTER_NS;
-            if (th->is_there && !th->row && is_named && (!most || thread_used_ns(th) > thread_used_ns(most)))
+            if (th->is_there && !th->row && is_named &&
+                (!most || thread_used_ns(th) > thread_used_ns(most)))
                 most = th;
         }
         for (size_t i = 0; most && i < s->count; i++)
@@ -366,7 +367,7 @@ void threads_finish(const struct threads *s, struct tracked *t)
     }
     seen_ns = all_ns + s->unlisted_ns;
     if (unlisted)
-        tracked_note(t, "--threads: %llu further threads used at least %.2f s of CPU time",
+        tracked_note(t, "--threads: %llu more threads used at least %.2f s of CPU time",
                      (unsigned long long)unlisted, (double)unlisted_ns / NS_PER_SECOND);
     uint64_t whole_ns = 0;
     for (size_t i = 0; i < s->process_count; i++)
@@ -374,8 +375,8 @@ void threads_finish(const struct threads *s, struct tracked *t)
     /* A tick of the kernel for each thread that runs is in neither. */
     if (!s->has_more_processes && whole_ns > seen_ns + max_u64(whole_ns / 20, 50 * NS_PER_MS))
         tracked_note(t,
-                     "--threads: %.2f of %.2f s of CPU time were used by threads after their last "
-                     "reading, or by threads that came and went between two",
+                     "--threads: %.2f of %.2f s of CPU time were used by threads after they were "
+                     "last read, or by threads too short-lived to be read",
                      (double)(whole_ns - seen_ns) / NS_PER_SECOND,
                      (double)whole_ns / NS_PER_SECOND);
 }

@@ -132,8 +132,8 @@ static const struct mark_metric {
 } mark_metrics[] = {
     {"toll_mark_gauge", "a gauge reported by the job", "", false},
     {"toll_mark_events_total", "events reported by the job", "", true},
-    {"toll_mark_phases_total", "phases that are over", "", true},
-    {"toll_mark_phase_seconds_total", "time of phases that are over", "seconds", true},
+    {"toll_mark_phases_total", "ended phases", "", true},
+    {"toll_mark_phase_seconds_total", "time of ended phases", "seconds", true},
 };
 
 enum mark_metric_id { MARK_IS_GAUGE, MARK_IS_EVENT, MARK_IS_PHASE, MARK_IS_PHASE_TIME };

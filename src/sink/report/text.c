@@ -200,7 +200,7 @@ static void text_put_used(struct sink *s, const struct report *r)
         bar = names > 30 ? 8 : 38 - names;
         buf_done(&name);
     }
-    text_heading_line(s, "Used of what is allowed", "\n");
+    text_heading_line(s, "Limits", "\n");
     for (unsigned i = 0; i < count; i++) {
         const struct limit_used *u = &used[i];
         double share = u->used / u->allowed;

@@ -232,6 +232,14 @@ static void glance_add_limits(struct glance *g)
 
 /* ---- Figures of a job ------------------------------------------------------------------------ */
 
+/* A curve of a few samples would show where they happened to fall: none then. */
+static const struct curve *glance_curve(const struct glance *g, const struct curve *curve)
+{
+    enum { SAMPLES_AT_LEAST = 10 };
+    const struct series *ticks = &g->summary->self[self_ticks_count - self_first];
+    return ticks->last.u >= SAMPLES_AT_LEAST ? curve : NULL;
+}
+
 static void glance_add_cpu(struct glance *g)
 {
     const struct limit *limit = &g->summary->whole.limits.of[LIMIT_CPUS];
@@ -249,22 +257,29 @@ static void glance_add_cpu(struct glance *g)
     }
     if (glance_quality(g, process_cpu_cores) != QUALITY_UNKNOWN) {
         double cores = glance_mean(g, process_cpu_cores), most = limit->cores;
-        buf_double_fixed(&line->remark, cores, 2);
-        if (limit->known && !limit->unlimited && most > 0) {
+        bool is_idle = cores < 0.01;
+        if (!limit->known || limit->unlimited || !(most > 0)) {
+            buf_double_fixed(&line->remark, cores, 2);
+            buf_puts(&line->remark, " cores");
+        } else {
             unsigned decimals = (double)(uint64_t)most == most ? 0 : 2;
             const char *word = most == 1 ? " core" : " cores";
-            buf_puts(&line->remark, " of ");
-            buf_double_fixed(&line->remark, most, decimals);
-            buf_printf(&line->remark, "%s, ", word);
-            human_percent(&line->remark, cores / most);
-            human_percent(&line->shorter, cores / most);
-            buf_puts(&line->shorter, " of ");
-            buf_double_fixed(&line->shorter, most, decimals);
-            buf_puts(&line->shorter, word);
-        } else {
-            buf_puts(&line->remark, " cores");
+            /* "14 % of 2 cores", and if there is room "0.28 of 2 cores, 14 %" */
+            struct buf *share = is_idle ? &line->remark : &line->shorter;
+            human_percent(share, cores / most);
+            buf_puts(share, " of ");
+            buf_double_fixed(share, most, decimals);
+            buf_puts(share, word);
+            if (!is_idle) {
+                buf_double_fixed(&line->remark, cores, 2);
+                buf_puts(&line->remark, " of ");
+                buf_double_fixed(&line->remark, most, decimals);
+                buf_printf(&line->remark, "%s, ", word);
+                human_percent(&line->remark, cores / most);
+            }
         }
-        line->curve = &g->summary->cores_curve;
+        if (!is_idle) /* a curve would show noise */
+            line->curve = glance_curve(g, &g->summary->cores_curve);
     }
 }
 
@@ -291,7 +306,7 @@ static void glance_add_memory(struct glance *g)
     buf_bytes(&line->text, peak);
     buf_puts(&line->text, " at peak");
     buf_puts(&line->detail, m.is_of_largest && m.why ? " (RSS of the largest process)" : " (RSS)");
-    line->curve = &g->summary->memory_curve;
+    line->curve = glance_curve(g, &g->summary->memory_curve);
     line->curve_is_peak = true;
     if (limit->known && !limit->unlimited && limit->value && peak > 0) {
         bool is_charged = limit->has_used && limit->whose && strcmp(limit->whose, "cgroup") == 0;
@@ -384,7 +399,7 @@ static void glance_add_machine(struct glance *g)
         } else {
             buf_puts(&line->text, " cores busy on average");
         }
-        line->curve = &g->summary->cores_curve;
+        line->curve = glance_curve(g, &g->summary->cores_curve);
     } else {
         buf_puts(&line->text, "unknown");
     }
@@ -392,7 +407,7 @@ static void glance_add_machine(struct glance *g)
     glance_put(g, &line->text, system_memory_used_bytes);
     if (glance_quality(g, system_memory_used_bytes) != QUALITY_UNKNOWN) {
         buf_puts(&line->text, " used at peak");
-        line->curve = &g->summary->memory_curve;
+        line->curve = glance_curve(g, &g->summary->memory_curve);
         line->curve_is_peak = true;
         if (glance_quality(g, system_memory_total_bytes) != QUALITY_UNKNOWN) {
             double total = glance_figure(g, system_memory_total_bytes);

@@ -316,7 +316,7 @@ static void gpu_add_idle(struct sink *s, const struct summary *summary,
     buf_printf(&b, "%s idled ", f.name);
     gpu_put_percent(&b, (double)idle->last.u / (double)watched->last.u, "of the time");
     if (watched->last.u < summary->elapsed_ns / 10 * 9) { /* a driver that was late or silent */
-        buf_puts(&b, " that is known of it, ");
+        buf_puts(&b, " in which it was watched, ");
         human_seconds(&b, (double)watched->last.u / 1e9);
         buf_puts(&b, " of ");
         human_seconds(&b, (double)summary->elapsed_ns / 1e9);

@@ -222,6 +222,7 @@ void text_table(struct sink *s, const struct text_rows *r, uint64_t elapsed_ns)
             for (unsigned column = 0; column < layout.columns; column++)
                 buf_printf(&s->text, "%*s", (int)text_wide(&s->text, text_columns[column].width),
                            text_columns[column].heading);
+            buf_puts(&s->text, " quality");
             text_style(s, PLAIN);
             buf_putc(&s->text, '\n');
         }

@@ -478,10 +478,10 @@ static void text_marks_add_phases(struct sink *s, const struct mark_totals *t)
     text_marks_add_rest(s, t->phase_count);
     if (has_sampled)
         text_paragraph(s, "",
-                       "figures of phases are sampled; CPU time of children may count late, for "
-                       "the next phase");
-    text_paragraph_done(s, "not ended when the run was over: ", &not_ended);
-    text_paragraph_done(s, "figures of the whole target: ", &widened);
+                       "figures of phases are sampled; CPU time of children may be counted late, "
+                       "in the next phase");
+    text_paragraph_done(s, "phases that had not ended by the end of the run: ", &not_ended);
+    text_paragraph_done(s, "phases with the figures of the whole job: ", &widened);
 }
 
 /* ---- The program's own figures --------------------------------------------------------------- */

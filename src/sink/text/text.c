@@ -297,7 +297,9 @@ static void text_add_survivors(struct sink *s, const struct summary *summary)
     size_t count = summary->survivor_count;
     if (!count)
         return;
-    buf_printf(&s->text, "still running, counted until now (--wait all waits for %s):\n",
+    buf_printf(&s->text,
+               "still running, counted up to the end of toll (--wait all waits for "
+               "%s):\n",
                count == 1 ? "it" : "them");
     for (size_t i = 0; i < count && i < SUMMARY_STILL_RUNNING; i++) {
         const struct survivor *p = &summary->survivors[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "source/probe.h"
 #include "source/bpf/members.h"
 #include "source/bpf/traffic.h"
-#include "source/probe.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ void probe_bpf(const struct probe_facts *p, struct finding *f)
 {
     finding_ok(f, "exact", "packets of a job's cgroup, with --network");
     if (!p->root.live) {
-        finding_unknown(f, "a recorded machine runs no programs");
+        finding_unknown(f, "not available on a recorded machine");
         return;
     }
     int r = traffic_check();
@@ -36,23 +36,24 @@ void probe_bpf(const struct probe_facts *p, struct finding *f)
 
 void probe_one_pass(const struct probe_facts *p, struct finding *f)
 {
-    finding_ok(f, "exact", "those that have run are found in one pass, with --own-cgroup always");
+    finding_ok(f, "exact", "only processes that ran are read, with --own-cgroup always");
     if (!p->root.live) {
-        finding_unknown(f, "a recorded machine runs no programs");
+        finding_unknown(f, "not available on a recorded machine");
         return;
     }
     int r = bpf_members_check();
     if (r == 0)
         return;
     if (!bpf_may(p, CAP_NUMBER_BPF) || !bpf_may(p, CAP_NUMBER_PERFMON)) {
-        finding_missing(f, "the CPU clock of each is read: one pass needs CAP_BPF and CAP_PERFMON");
+        finding_missing(f, "each process is read; finding those that ran needs CAP_BPF and "
+                           "CAP_PERFMON");
         finding_remedy(f, "setcap cap_bpf,cap_perfmon+ep $(command -v toll)");
         finding_needs_root(f, p);
     } else if (r == -EPERM || r == -EACCES) {
-        finding_missing(f, "the CPU clock of each is read: bpf is not permitted");
+        finding_missing(f, "each process is read; bpf is not permitted");
         finding_remedy(f, "allow the call bpf (seccomp)");
     } else {
-        finding_missing(f, "the CPU clock of each is read: this kernel has no iterator over tasks (%s)",
+        finding_missing(f, "each process is read; this kernel has no iterator over tasks (%s)",
                         strerror(-r));
         finding_remedy(f, "Linux 6.7 or later with CONFIG_DEBUG_INFO_BTF=y");
     }

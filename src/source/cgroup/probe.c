@@ -248,7 +248,7 @@ void probe_oom(const struct probe_facts *p, struct finding *f)
     if (log || counter)
         return;
     if (p->root.live && oom_log_is_restricted(p)) {
-        finding_missing(f, "the kernel log is for root, no cgroup counter");
+        finding_missing(f, "only root can read the kernel log; no cgroup counter");
         finding_remedy(f, "sysctl kernel.dmesg_restrict=0");
         finding_needs_root(f, p);
     } else {

@@ -127,7 +127,7 @@ void probe_gpus(const struct probe_facts *p, struct finding *f)
     bool is_likely = gpu_vendors_are_likely(gpu_vendors, &p->root);
     finding_ok(f, "sampled", "NVML, sysfs, fdinfo");
     if (!p->root.live && is_likely) {
-        finding_unknown(f, "a recorded machine has no driver to ask");
+        finding_unknown(f, "not available on a recorded machine");
     } else if (!p->root.live) {
         finding_missing(f, "no GPU with a driver found");
         finding_remedy(f, DRIVER_REMEDY);

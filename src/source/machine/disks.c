@@ -441,7 +441,7 @@ void probe_disks(const struct probe_facts *p, struct finding *f)
     if (r < 0 || faccessat(p->root.proc, "diskstats", R_OK, 0) < 0) {
         finding_missing(f, "/proc/diskstats cannot be read");
         finding_remedy(f, "mount -t proc proc /proc");
-    } else if (probe_has_sys_class(p, f, "disks and partitions look the same")) {
+    } else if (probe_has_sys_class(p, f, "cannot distinguish disks from partitions")) {
         finding_detail(f, "%u real, %u stacked, %u virtual", probe_look_count(&l, "disk"),
                        probe_look_count(&l, "stacked"), probe_look_count(&l, "virtual"));
     }

@@ -549,7 +549,7 @@ void probe_network(const struct probe_facts *p, struct finding *f)
     struct sockets *s = NULL;
     finding_ok(f, "lower bound", "TCP sockets by sock_diag");
     if (!p->root.live) {
-        finding_unknown(f, "a recorded machine has no sockets");
+        finding_unknown(f, "not available on a recorded machine");
         return;
     }
     int r = sockets_open(&s, &p->root, false);

@@ -89,7 +89,7 @@ void probe_cpu(const struct probe_facts *p, struct finding *f)
     finding_ok(f, "exact", "wait4 and CPU clocks of processes");
     if (!probe_has_file(p, f, &stat_file, "mount -t proc proc /proc")) {
         if (sysroot_why_no_pids(&p->root))
-            finding_partly(f, "only wait4: %s", sysroot_why_no_pids(&p->root));
+            finding_partly(f, "wait4 only: %s", sysroot_why_no_pids(&p->root));
         return;
     }
     if (p->started_child && !p->waited_child)
@@ -135,11 +135,11 @@ void probe_children(const struct probe_facts *p, struct finding *f)
     if (!probe_has_pids(p, f))
         return;
     if (faccessat(p->root.proc, "thread-self/children", R_OK, 0) == 0) {
-        finding_ok(f, "exact", "children files of threads");
+        finding_ok(f, "exact", "lists of child processes in /proc");
         return;
     }
     finding_ok(f, "exact", "scan of /proc");
-    finding_partly(f, "no children files: all of /proc is scanned");
+    finding_partly(f, "no lists of child processes: all of /proc is scanned");
     finding_remedy(f, "a kernel with CONFIG_PROC_CHILDREN=y");
 }
 
@@ -147,7 +147,7 @@ void probe_children(const struct probe_facts *p, struct finding *f)
  * wait, and a command inherits that setting from toll. */
 void probe_unwaited(const struct probe_facts *p, struct finding *f)
 {
-    finding_ok(f, "exact", "counted by parents that wait for them");
+    finding_ok(f, "exact", "counted when their parent waits for them");
     if (!p->ignores_sigchld)
         return;
     f->quality = "lower bound";
@@ -249,7 +249,7 @@ void probe_open_files(const struct probe_facts *p, struct finding *f)
     else if (hard >= FEW)
         finding_detail(f, "%llu", (unsigned long long)hard);
     else {
-        finding_partly(f, "%llu: enough for %llu processes, more cost extra time",
+        finding_partly(f, "%llu: enough for %llu processes; measuring more takes longer",
                        (unsigned long long)hard, (unsigned long long)hard / PER_PROCESS);
         finding_remedy(f, "ulimit -Hn 65536");
     }
@@ -358,6 +358,6 @@ void probe_others(const struct probe_facts *p, struct finding *f)
                        p->user == 0 ? "docker run --cap-add=SYS_PTRACE" : "sudo toll attach …");
         finding_needs_root(f, p);
     } else {
-        finding_detail(f, "none running now");
+        finding_detail(f, "no other user has processes now");
     }
 }

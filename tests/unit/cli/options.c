@@ -395,8 +395,8 @@ static void test_options_times_and_formats(void **state)
     ACCEPT_LINE(&p, "system", "-o", "-", "-f", "jsonl");
     assert_string_equal(p.s.outputs[0], "-");
     settings_done(&p.s);
-    REFUSE_LINE("not empty", "attach", "--match", "");
-    REFUSE_LINE("not empty", "attach", "--cgroup=");
+    REFUSE_LINE("expected a regular expression", "attach", "--match", "");
+    REFUSE_LINE("expected a path", "attach", "--cgroup=");
 }
 
 /* ---- rules ---------------------------------------------------------------------------------- */

@@ -698,7 +698,7 @@ static void test_doctor_others_alone(void **state)
 {
     struct patient p;
     doctor_others_make(&p, STATUS_OF_ROOT, MOUNTINFO("rw,hidepid=2"));
-    assert_ok(&p, probe_others, "none running now");
+    assert_ok(&p, probe_others, "no other user has processes now");
     tree_write(&p.tree, "proc/self/mountinfo", MOUNTINFO("rw"));
     tree_write(&p.tree, "proc/self/status", STATUS_OF_USER);
     assert_not_ok(&p, probe_others, TOLL_CHECK_PARTLY, SUDO);

@@ -790,7 +790,7 @@ static void test_no_summary_sentences(void **state)
     assert_true(!end.ended && end.unknown);
     assert_non_null(strstr(make(WRITER_GONE, true, &end), "has ended"));
     assert_true(!end.ended && end.unknown);
-    assert_non_null(strstr(make(WRITER_UNKNOWN, true, &end), "may still be measured"));
+    assert_non_null(strstr(make(WRITER_UNKNOWN, true, &end), "may still be going on"));
     assert_true(!end.ended && end.unknown);
 }
 

@@ -208,6 +208,33 @@ static void test_text_remark_is_at_the_edge(void **state)
     sample_remove(&s);
 }
 
+/* A curve of few samples, or of next to no CPU time, would show noise. */
+static void test_text_no_curve_of_noise(void **state)
+{
+    static const struct {
+        uint64_t samples;
+        double cores;
+        bool has_curve;
+    } cases[] = {{10, 0.5, true}, {9, 0.5, false}, {10, 0.009, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct sample s;
+        sample_make(&s, NULL);
+        sample_total(&s, PART_COMBINED, process_cpu_seconds, NS_PER_SECOND, QUALITY_EXACT);
+        struct series *cores = &s.summary.whole.series[PART_COMBINED][process_cpu_cores];
+        series_put(cores, metric_of(process_cpu_cores), (union value){.d = cases[i].cores},
+                   2 * NS_PER_SECOND);
+        s.summary.whole.provenance[PART_COMBINED][process_cpu_cores].quality = QUALITY_SAMPLED;
+        for (uint64_t at = 0; at < 20; at++)
+            curve_add(&s.summary.cores_curve, cases[i].cores, at * NS_PER_SECOND / 10,
+                      (at + 1) * NS_PER_SECOND / 10);
+        s.summary.self[self_ticks_count - self_first].last.u = cases[i].samples;
+        char *text = text_of(&s, 0);
+        assert_int_equal(strstr(text, "█") != NULL, cases[i].has_curve);
+        free(text);
+        sample_remove(&s);
+    }
+}
+
 /* Numbers of processes are right-aligned. */
 static void test_text_pids_line_up(void **state)
 {
@@ -462,8 +489,8 @@ static void test_text_marks_tables(void **state)
               "                         1   2.00 s        ?     ?         ?         ?         ?\n"
               "figures of phases are sampled; CPU time of children may count late, for the next\n"
               "phase\n"
-              "not ended when the run was over: a phase with a ü long name\n"
-              "figures of the whole target: a phase with a ü long name\n"
+              "phases that had not ended by the end of the run: a phase with a ü long name\n"
+              "phases with the figures of the whole job: a phase with a ü long name\n"
               "\n"
               "gauge                      times        last         min        mean         max\n"
               "loss                           2  1000000000 0.123456789 500000000.1  1000000000\n"
@@ -549,8 +576,8 @@ static void test_text_gpus_gpu(void **state)
     put(series, gpu_watched_seconds, (union value){.u = NS_PER_SECOND});
     text_gpus_expect(
         &s, true,
-        "the GPU nvidia0 idled 50 % of the time that is known of it, 1.00 s of 2.00 s; on\n"
-        "        average 25.0 % busy, 120 W\n");
+        "the GPU nvidia0 idled 50 % of the time in which it was watched, 1.00 s of\n"
+        "        2.00 s; on average 25.0 % busy, 120 W\n");
     sample_remove(&s);
 }
 
@@ -737,7 +764,7 @@ static void test_text_table_figures(void **state)
     sample_total(&s, PART_COMBINED, process_storage_read_bytes, 4 << 20, QUALITY_LOWER_BOUND);
     sample_total(&s, PART_COMBINED, process_storage_written_bytes, 0, QUALITY_EXACT);
     text_table_expect(&s, 0,
-                      "                                    total      peak       mean\n"
+                      "                                    total      peak       mean quality\n"
                       "CPU time                           2.50 s                      exact\n"
                       "storage read                    ≥4.00 MiB           2.00 MiB/s at least\n"
                       "storage written                       0 B                0 B/s exact\n\n");
@@ -753,7 +780,7 @@ static void test_text_table_no_rates_of_a_moment(void **state)
     s.summary.elapsed_ns = NS_PER_SECOND - 1;
     sample_total(&s, PART_COMBINED, process_storage_read_bytes, 4 << 20, QUALITY_EXACT);
     text_table_expect(&s, 0,
-                      "                                    total      peak       mean\n"
+                      "                                    total      peak       mean quality\n"
                       "storage read                     4.00 MiB                      exact\n\n");
     sample_remove(&s);
 }
@@ -767,7 +794,7 @@ static void test_text_table_parts(void **state)
     sample_total(&s, PART_DESCENDANTS, process_cpu_seconds, 1000000000, QUALITY_EXACT);
     text_table_expect(
         &s, 0,
-        "                         total      peak       mean      main  children\n"
+        "                         total      peak       mean      main  children quality\n"
         "CPU time                3.00 s                              ?    1.00 s exact\n\n");
     sample_remove(&s);
 }
@@ -788,7 +815,7 @@ static void test_text_table_parts_that_are_worse(void **state)
     }
     text_table_expect(
         &s, 0,
-        "                         total      peak       mean      main  children\n"
+        "                         total      peak       mean      main  children quality\n"
         "CPU time                3.00 s                         3.00 s    3.00 s exact\n"
         "CPU time, user          2.00 s                        ~2.00 s   ~2.00 s counted\n"
         "waiting for CPU         1.00 s                        ≥1.00 s    1.00 s sampled\n"
@@ -945,6 +972,7 @@ int main(void)
         cmocka_unit_test(test_text_why_memory_is_unknown),
         cmocka_unit_test(test_text_disk_is_unknown),
         cmocka_unit_test(test_text_remark_is_at_the_edge),
+        cmocka_unit_test(test_text_no_curve_of_noise),
         cmocka_unit_test(test_text_pids_line_up),
         cmocka_unit_test(test_text_how_figures_were_obtained),
         cmocka_unit_test(test_text_no_escapes_unless_asked),

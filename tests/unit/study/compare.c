@@ -115,17 +115,17 @@ static void test_condition_judge(void **state)
                      TOLL_FAILED);
     assert_int_equal(judge("memory_peak > 3G", bound, NULL,
                            "memory_peak was at least 2.30 GiB; whether that is above the limit of "
-                           "3.00 GiB is not known: a lower bound misses something"),
+                           "3.00 GiB is unknown, since a lower bound may be too low"),
                      TOLL_NOT_PROVEN);
     assert_int_equal(judge("memory_peak < 3G", bound, NULL,
                            "memory_peak was at least 2.30 GiB; whether that is below the limit of "
-                           "3.00 GiB is not known: a lower bound misses something"),
+                           "3.00 GiB is unknown, since a lower bound may be too low"),
                      TOLL_NOT_PROVEN);
     assert_int_equal(judge("memory_peak < 2G", bound, NULL,
                            "memory_peak was at least 2.30 GiB, not below the limit of 2.00 GiB"),
                      TOLL_PASSED);
     assert_int_equal(judge("memory_peak > 2G", none, NULL,
-                           "memory_peak cannot be judged: it is unknown in this run"),
+                           "memory_peak cannot be checked: it is unknown in this run"),
                      TOLL_FAILED);
     assert_int_equal(judge("memory_peak > +5%", exact, &base,
                            "memory_peak was 2.30 GiB, +15 % from the baseline of 2.00 GiB, above "
@@ -144,8 +144,8 @@ static void test_condition_judge(void **state)
     assert_int_equal(
         judge("memory_peak > +5%", exact, &base_bound,
               "memory_peak was 2.30 GiB, +15 % from the baseline of at least 2.00 GiB; "
-              "whether that is above the limit of +5 % is not known: a lower bound "
-              "misses something"),
+              "whether that is above the limit of +5 % is unknown, since a lower bound "
+              "may be too low"),
         TOLL_NOT_PROVEN);
     assert_int_equal(
         judge("memory_peak > +20%", exact, &base_bound,
@@ -153,10 +153,10 @@ static void test_condition_judge(void **state)
               "not above the limit of +20 %"),
         TOLL_PASSED);
     assert_int_equal(judge("memory_peak > +5%", exact, &none,
-                           "memory_peak cannot be judged: it is unknown in the baseline"),
+                           "memory_peak cannot be checked: it is unknown in the baseline"),
                      TOLL_FAILED);
     assert_int_equal(judge("memory_peak > +5%", exact, NULL,
-                           "memory_peak cannot be judged: no run of the baseline was found"),
+                           "memory_peak cannot be checked: the baseline has no runs"),
                      TOLL_NOT_PROVEN);
 }
 
