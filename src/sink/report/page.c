@@ -108,7 +108,7 @@ static void html_used(const struct report *r, struct buf *b)
     unsigned count = report_used(r, used);
     if (!count)
         return;
-    buf_puts(b, "<section><h2>Used of what is allowed</h2>\n<table class=\"used\">\n");
+    buf_puts(b, "<section><h2>Limits</h2>\n<table class=\"used\">\n");
     for (unsigned i = 0; i < count; i++) {
         const struct limit_used *u = &used[i];
         double share = u->used / u->allowed;
@@ -159,7 +159,7 @@ static void html_timeline(const struct report *r, struct buf *b)
         if (all > drawn)
             buf_printf(b,
                        "<p class=\"legend\">%llu more %s not shown: later phases, and processes "
-                       "that used less CPU time.</p>\n",
+                       "with less CPU time.</p>\n",
                        (unsigned long long)(all - drawn), all - drawn == 1 ? "is" : "are");
         buf_puts(b, "</section>\n");
     }
@@ -208,8 +208,8 @@ static void html_charts(const struct report *r, struct buf *b)
     human_seconds(b, (double)width_ns / 1e9);
     buf_printf(
         b,
-        " of the run: the line is the mean, the band reaches from the smallest to the "
-        "largest of %llu samples. No sampled peak is lost; what happened between two samples is "
+        " of the run: the line is the mean, the band reaches from the smallest to the largest of "
+        "%llu samples. No sampled peak is left out; what happened between two samples is "
         "unknown.</p>\n",
         (unsigned long long)r->frames);
     script_put_data(r, b);
@@ -574,9 +574,8 @@ static void html_history(struct sink *s, const struct report_history *h)
             buf_printf(b, ":%llu", (unsigned long long)p->number);
         buf_puts(b, h->is_overview && *p->id ? "</a></td></tr>\n" : "</td></tr>\n");
     }
-    buf_puts(b,
-             "</table></div>\n<p class=\"legend\">Below a figure: its change from the run of this "
-             "name before, where both are more than a lower bound.");
+    buf_puts(b, "</table></div>\n<p class=\"legend\">Below each figure: its change from the "
+                "previous run of this name, unless one of them is a lower bound.");
     if (shown < h->count)
         buf_printf(b, " %zu older runs have no row.", h->count - shown);
     if (h->count > HISTORY_CURVE)
