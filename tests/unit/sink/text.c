@@ -487,8 +487,8 @@ static void test_text_marks_tables(void **state)
               "load                     1   2.00 s   1.00 s  0.50  3.00 MiB         ?         ?\n"
               "a phase with a ü long name\n"
               "                         1   2.00 s        ?     ?         ?         ?         ?\n"
-              "figures of phases are sampled; CPU time of children may count late, for the next\n"
-              "phase\n"
+              "figures of phases are sampled; CPU time of children may be counted late, in the\n"
+              "next phase\n"
               "phases that had not ended by the end of the run: a phase with a ü long name\n"
               "phases with the figures of the whole job: a phase with a ü long name\n"
               "\n"
@@ -574,10 +574,9 @@ static void test_text_gpus_gpu(void **state)
     /* Of half of the time nothing was known: it is not taken for busy. */
     put(series, gpu_idle_seconds, (union value){.u = 500 * NS_PER_MS});
     put(series, gpu_watched_seconds, (union value){.u = NS_PER_SECOND});
-    text_gpus_expect(
-        &s, true,
-        "the GPU nvidia0 idled 50 % of the time in which it was watched, 1.00 s of\n"
-        "        2.00 s; on average 25.0 % busy, 120 W\n");
+    text_gpus_expect(&s, true,
+                     "the GPU nvidia0 idled 50 % of the time in which it was watched, 1.00 s of\n"
+                     "        2.00 s; on average 25.0 % busy, 120 W\n");
     sample_remove(&s);
 }
 
