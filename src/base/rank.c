@@ -39,13 +39,18 @@ static const struct {
     {"ALPS", "ALPS_APP_PE", NULL, "PMI_SIZE", "ALPS_APP_ID", NULL, NULL, NULL},
     {"Flux", "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", "FLUX_JOB_ID", NULL, NULL,
      NULL},
-    /* srun --mpi=pmix or pmi2: Slurm knows more than PMI has. */
+    /* srun --mpi=pmix, and below pmi2: Slurm knows more than PMI has. Hydra within such a step
+     * inherits all of that, and has a local rank besides. */
     {"Slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID",
      "PMIX_NAMESPACE", "slurm."},
     {"PMIx", "PMIX_RANK", NULL, NULL, "PMIX_NAMESPACE", NULL, NULL, NULL},
     {"Intel MPI", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "PMI_JOBID", NULL,
      "I_MPI_HYDRA_HOST_FILE", NULL},
-    {"MPICH", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "PMI_JOBID", NULL, NULL, NULL},
+    {"MPICH", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "PMI_JOBID", NULL, "MPI_LOCALRANKID",
+     NULL},
+    {"Slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID",
+     "SLURM_MPI_TYPE", "pmi2"},
+    {"MPICH", "PMI_RANK", NULL, "PMI_SIZE", "PMI_JOBID", NULL, NULL, NULL},
     {"POE", "MP_CHILD", NULL, "MP_PROCS", "LSB_JOBID", NULL, "MP_PROCS", NULL},
     /* A batch script has SLURM_PROCID=0 as well, but is not one of the tasks: it has no step. */
     {"Slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID",

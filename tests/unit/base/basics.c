@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdalign.h>
+#include <stdio.h>
 
 /* ---- util ----------------------------------------------------------------------------------- */
 
@@ -175,46 +176,108 @@ static void test_err_harmless(void **state)
 
 /* ---- rank ----------------------------------------------------------------------------------- */
 
-/* Every variable that is looked at. */
+/* Every variable that is looked at, whatever launcher or batch system this test runs in. */
 static void rank_clear_variables(void)
 {
-    static const char *const all[] = {"RANK",
-                                      "WORLD_SIZE",
-                                      "LOCAL_RANK",
-                                      "MASTER_ADDR",
-                                      "MASTER_PORT",
-                                      "OMPI_COMM_WORLD_RANK",
-                                      "OMPI_COMM_WORLD_LOCAL_RANK",
-                                      "OMPI_COMM_WORLD_SIZE",
-                                      "PMIX_NAMESPACE",
-                                      "PMIX_RANK",
-                                      "MV2_COMM_WORLD_RANK",
-                                      "MVP_COMM_WORLD_RANK",
-                                      "JSM_NAMESPACE_RANK",
-                                      "PALS_RANKID",
-                                      "ALPS_APP_PE",
-                                      "FLUX_TASK_RANK",
-                                      "PMI_RANK",
-                                      "PMI_SIZE",
-                                      "MPI_LOCALRANKID",
-                                      "MP_CHILD",
-                                      "SLURM_PROCID",
-                                      "SLURM_LOCALID",
-                                      "SLURM_NTASKS",
-                                      "SLURM_JOB_ID",
-                                      "SLURM_STEP_ID",
-                                      "SPARK_EXECUTOR_ID",
-                                      "JOB_COMPLETION_INDEX",
-                                      "SLURM_ARRAY_JOB_ID",
-                                      "PBS_JOBID",
-                                      "LSB_JOBID",
-                                      "JOB_ID",
-                                      "FLUX_JOB_ID",
-                                      "COBALT_JOBID",
-                                      "RAY_JOB_ID",
-                                      "SPARK_APPLICATION_ID"};
-    for (size_t i = 0; i < ARRAY_LEN(all); i++)
-        unsetenv(all[i]);
+    static const char *const prefixes[] = {
+        "RANK=",  "WORLD_SIZE=", "LOCAL_RANK=", "MASTER_", "OMPI_",  "PMI",    "MPI_",    "MV2_",
+        "MVP_",   "JSM_",        "PALS_",       "ALPS_",   "FLUX_",  "I_MPI_", "MP_",     "SLURM_",
+        "SPARK_", "JOB_",        "PBS_",        "LSB_",    "LS_JOB", "SGE_",   "COBALT_", "RAY_"};
+    char names[64][64];
+    size_t count = 0;
+    for (char **variable = environ; *variable && count < ARRAY_LEN(names); variable++)
+        for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+            if (strncmp(*variable, prefixes[i], strlen(prefixes[i])) == 0) {
+                snprintf(names[count++], sizeof names[0], "%.*s", (int)strcspn(*variable, "="),
+                         *variable);
+                break;
+            }
+    while (count)
+        unsetenv(names[--count]);
+}
+
+/* What each launcher sets, as its documentation or source has it, beside the variables of the batch
+ * system around it. */
+static void test_rank_every_launcher(void **state)
+{
+    static const struct {
+        const char *variables[8];
+        struct parallel expected;
+    } cases[] = {
+        {{"RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=8", "MASTER_ADDR=n1", "MASTER_PORT=29500"},
+         {"3", "1", "8", "torchrun", "n1.29500"}},
+        {{"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_SIZE=8",
+          "PMIX_RANK=3", "PMIX_NAMESPACE=956301313", "SLURM_PROCID=0", "SLURM_STEP_ID=0"},
+         {"3", "1", "8", "Open MPI", "956301313"}},
+        {{"MV2_COMM_WORLD_RANK=3", "MV2_COMM_WORLD_LOCAL_RANK=1", "MV2_COMM_WORLD_SIZE=8",
+          "PMI_RANK=3", "PMI_SIZE=8"},
+         {"3", "1", "8", "MVAPICH", ""}},
+        {{"MVP_COMM_WORLD_RANK=3", "MVP_COMM_WORLD_LOCAL_RANK=1", "MVP_COMM_WORLD_SIZE=8"},
+         {"3", "1", "8", "MVAPICH", ""}},
+        {{"JSM_NAMESPACE_RANK=3", "JSM_NAMESPACE_LOCAL_RANK=1", "JSM_NAMESPACE_SIZE=8",
+          "LSB_JOBID=77", "LS_JOBPID=4711", "PMIX_RANK=3", "PMIX_NAMESPACE=1"},
+         {"3", "1", "8", "jsrun", "77.4711"}},
+        {{"PALS_RANKID=3", "PALS_LOCAL_RANKID=1", "PMI_SIZE=8", "PMI_RANK=3", "PALS_APID=a-b"},
+         {"3", "1", "8", "PALS", "a-b"}},
+        {{"ALPS_APP_PE=3", "PMI_SIZE=8", "PMI_RANK=3", "ALPS_APP_ID=12"},
+         {"3", "", "8", "ALPS", "12"}},
+        {{"FLUX_TASK_RANK=3", "FLUX_TASK_LOCAL_ID=1", "FLUX_JOB_SIZE=8", "FLUX_JOB_ID=f2",
+          "PMI_RANK=3", "PMI_SIZE=8"},
+         {"3", "1", "8", "Flux", "f2"}},
+        {{"PMIX_RANK=3", "PMIX_NAMESPACE=prterun-n1-9@1"}, {"3", "", "", "PMIx", "prterun-n1-9@1"}},
+        {{"PMI_RANK=3", "PMI_SIZE=8", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=4",
+          "I_MPI_HYDRA_HOST_FILE=h"},
+         {"3", "1", "8", "Intel MPI", ""}},
+        {{"PMI_RANK=3", "PMI_SIZE=8", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=4"},
+         {"3", "1", "8", "MPICH", ""}},
+        {{"PMI_RANK=3", "PMI_SIZE=8", "PMI_JOBID=5"}, {"3", "", "8", "MPICH", "5"}},
+        {{"MP_CHILD=3", "MP_PROCS=8", "LSB_JOBID=77"}, {"3", "", "8", "POE", "77"}},
+        {{"SLURM_PROCID=3", "SLURM_LOCALID=1", "SLURM_NTASKS=8", "SLURM_JOB_ID=77",
+          "SLURM_STEP_ID=2"},
+         {"3", "1", "8", "Slurm", "77.2"}},
+        {{"SLURM_PROCID=3", "SLURM_LOCALID=1", "SLURM_NTASKS=8", "SLURM_JOB_ID=77",
+          "SLURM_STEP_ID=2", "PMIX_RANK=3", "PMIX_NAMESPACE=slurm.pmix.77.2"},
+         {"3", "1", "8", "Slurm", "77.2"}},
+        {{"SLURM_PROCID=3", "SLURM_LOCALID=1", "SLURM_NTASKS=8", "SLURM_JOB_ID=77",
+          "SLURM_STEP_ID=2", "PMI_RANK=3", "SLURM_MPI_TYPE=pmi2"},
+         {"3", "1", "8", "Slurm", "77.2"}},
+        {{"SLURM_PROCID=0", "SLURM_STEP_ID=2", "SLURM_MPI_TYPE=pmi2", "PMI_RANK=3", "PMI_SIZE=8",
+          "MPI_LOCALRANKID=1", "PMI_JOBID=77.2"}, /* Hydra, whose daemon Slurm started */
+         {"3", "1", "8", "MPICH", "77.2"}},
+        {{"SPARK_EXECUTOR_ID=3", "SPARK_APPLICATION_ID=spark-1"},
+         {"3", "", "", "Spark", "spark-1"}},
+        {{"JOB_COMPLETION_INDEX=3"}, {"3", "", "", "Kubernetes", ""}},
+        /* Not ranks: a word alone, a batch script, the driver of Spark, nonsense. */
+        {{"RANK=3"}, {"", "", "", "", ""}},
+        {{"MP_CHILD=3"}, {"", "", "", "", ""}},
+        {{"SLURM_PROCID=0", "SLURM_LOCALID=0", "SLURM_NTASKS=8", "SLURM_JOB_ID=77"},
+         {"", "", "", "", ""}},
+        {{"SPARK_EXECUTOR_ID=driver"}, {"", "", "", "", ""}},
+        {{"PMI_RANK=-1"}, {"", "", "", "", ""}},
+        {{"OMPI_COMM_WORLD_RANK=99999999999999999999"}, {"", "", "", "", ""}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct parallel *expected = &cases[i].expected;
+        struct parallel p;
+        rank_clear_variables();
+        for (size_t v = 0; v < ARRAY_LEN(cases[i].variables) && cases[i].variables[v]; v++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s", cases[i].variables[v]);
+            char *value = strchr(name, '=');
+            *value = '\0';
+            setenv(name, value + 1, 1);
+        }
+        assert_int_equal(parallel_find(&p), *expected->rank != '\0');
+        assert_string_equal(p.rank, expected->rank);
+        assert_string_equal(p.local_rank, expected->local_rank);
+        assert_string_equal(p.world_size, expected->world_size);
+        assert_string_equal(p.launcher, expected->launcher);
+        assert_string_equal(p.launch, expected->launch);
+        bool has_own_log = strcmp(p.launcher, "Kubernetes") == 0 ||
+                           strcmp(p.launcher, "Spark") == 0;
+        assert_int_equal(parallel_shares_terminal(&p), *expected->rank && !has_own_log);
+    }
+    rank_clear_variables();
 }
 
 static void test_rank_the_innermost_launcher_counts(void **state)
@@ -351,7 +414,12 @@ static void test_rank_the_batch_job(void **state)
         {{{"LSB_JOBID", "4"}, {"LSB_JOBINDEX", "2"}}, "4", "2"},
         {{{"JOB_ID", "6"}, {"SGE_TASK_ID", "undefined"}}, "6", ""},
         {{{"JOB_ID", "6"}}, "", ""}, /* a word that may mean anything */
+        {{{"JOB_ID", "6"}, {"SGE_TASK_ID", "3"}}, "6", "3"},
+        {{{"PBS_JOBID", "9[3].server"}, {"PBS_ARRAYID", "3"}}, "9[3].server", "3"}, /* Torque */
         {{{"FLUX_JOB_ID", "f2"}}, "f2", ""},
+        {{{"COBALT_JOBID", "8"}}, "8", ""},
+        {{{"RAY_JOB_ID", "01000000"}}, "01000000", ""},
+        {{{"SPARK_APPLICATION_ID", "spark-1"}}, "spark-1", ""},
         {{{"SLURM_JOB_ID", ""}}, "", ""},
         {{{"SLURM_JOB_ID", "a\nb"}}, "", ""},
         {{{"SLURM_JOB_ID", "0123456789012345678901234567890123456789012345678901234567890123456"}},
@@ -787,6 +855,7 @@ int main(void)
         cmocka_unit_test(test_err_wrap),
         cmocka_unit_test(test_err_nobody_asks),
         cmocka_unit_test(test_err_too_long),
+        cmocka_unit_test(test_rank_every_launcher),
         cmocka_unit_test(test_rank_the_innermost_launcher_counts),
         cmocka_unit_test(test_rank_runs_of_one_job),
         cmocka_unit_test(test_rank_in_file_names),
