@@ -20,11 +20,11 @@ PYTHON = sys.executable
 LATE = 2 << 20  # bytes
 
 # Each rank holds 20 MiB more than the one before and computes 0.2 s longer. It writes what the kernel
-# has of it; of its memory at a moment at which all ranks hold theirs. All of this is the process that
-# toll starts.
+# has of it; of its memory at a moment at which all ranks hold theirs, until a file exists if one is
+# named. All of this is the process that toll starts.
 WORK = r"""
 import json, os, pathlib, resource, sys, time
-name = next(n for n in ("OMPI_COMM_WORLD_RANK", "PMI_RANK") if n in os.environ)
+name = next(n for n in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID") if n in os.environ)
 rank, ranks, place = int(os.environ[name]), int(sys.argv[1]), pathlib.Path(sys.argv[2])
 data = b"x" * ((20 + 20 * rank) << 20)
 (place / f"ready-{rank}").touch()
@@ -33,6 +33,8 @@ while len(list(place.glob("ready-*"))) < ranks and time.monotonic() < limit:
     time.sleep(0.01)
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 resident = int(status["VmRSS"].split()[0]) << 10
+while sys.argv[3:] and not os.path.exists(sys.argv[3]) and time.monotonic() < limit:
+    time.sleep(0.01)
 time.sleep(0.5)
 end = time.process_time() + 0.2 * (rank + 1)
 while time.process_time() < end:
