@@ -272,6 +272,8 @@ def test_a_day_of_noise_is_small_and_keeps_its_peaks(tmp_path):
     done = toll("report", "day.jsonl", "-o", "day.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "day.html").stat().st_size < 2e6
+    # How many processes there were is unknown, so those of a program are a lower bound.
+    assert set(re.findall(r'data-is="processes">(\S+) ', (tmp_path / "day.html").read_text())) == {"≥"}
     done = toll("report", "day.jsonl", "-o", "day.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     run = json.loads((tmp_path / "day.json").read_text())["runs"][0]

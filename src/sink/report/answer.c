@@ -116,6 +116,11 @@ bool report_put_answer(const struct report *r, const struct report_answer *a, st
     return true;
 }
 
+bool report_misses_processes(const struct report *r)
+{
+    return report_quality(r, process_processes_started_count) < QUALITY_EXACT_IF_REAPED;
+}
+
 unsigned report_used(const struct report *r, struct limit_used ret[LIMITS])
 {
     struct limits limits;

@@ -220,6 +220,7 @@ static void html_largest(const struct report *r, struct buf *b)
 {
     const struct largest *l = r->summary->largest;
     const struct largest_program *programs[LARGEST_PROGRAMS];
+    bool is_least = report_misses_processes(r), has_second = false;
     if (!l || (!l->by_memory_count && !l->by_cpu_count))
         return;
     buf_puts(
@@ -236,6 +237,10 @@ static void html_largest(const struct report *r, struct buf *b)
             is_listed |= l->by_memory[k].pid == p->pid && l->by_memory[k].start == p->start;
         if (is_listed)
             continue;
+        if (is_second && !has_second) /* the order begins anew */
+            buf_puts(b,
+                     "<tr><th class=\"lead\" colspan=\"4\">Others with most CPU time</th></tr>\n");
+        has_second |= is_second;
         buf_printf(b, "<tr><td class=\"n\" data-is=\"pid\">%d</td>", (int)p->pid);
         html_cell(b, " class=\"c lead\"", *p->command ? p->command : p->name);
         buf_printf(b, "<td class=\"n\" data-is=\"peak RSS\">%s",
@@ -264,12 +269,12 @@ static void html_largest(const struct report *r, struct buf *b)
             buf_puts(b, "<tr>");
             html_cell(b, " class=\"c lead\"", programs[i]->name);
             buf_printf(b,
-                       "<td class=\"n\" data-is=\"processes\">%llu</td><td class=\"n\" "
+                       "<td class=\"n\" data-is=\"processes\">%s%llu</td><td class=\"n\" "
                        "data-is=\"CPU\">%s",
-                       (unsigned long long)programs[i]->count,
-                       programs[i]->is_complete ? ""
-                       : programs[i]->cpu_ns    ? "≥ "
-                                                : "?");
+                       is_least ? "≥ " : "", (unsigned long long)programs[i]->count,
+                       programs[i]->is_complete && !is_least             ? ""
+                       : programs[i]->is_complete || programs[i]->cpu_ns ? "≥ "
+                                                                         : "?");
             if (programs[i]->is_complete || programs[i]->cpu_ns)
                 human_seconds(b, (double)programs[i]->cpu_ns / 1e9);
             buf_printf(b, "</td><td class=\"n\" data-is=\"largest\">%s",
@@ -282,6 +287,9 @@ static void html_largest(const struct report *r, struct buf *b)
         }
         buf_puts(b, "</table></div>\n");
     }
+    if (is_least)
+        buf_puts(b, "<p class=\"legend\">Of the processes that were seen; shorter ones may be "
+                    "missing.</p>\n");
     buf_puts(b, "</section>\n");
 }
 

@@ -198,6 +198,9 @@ extern const struct report_answer {
 bool report_put_answer(const struct report *r, const struct report_answer *a, struct buf *b,
                        enum quality *ret_quality);
 
+/* Whether processes may have begun and ended without being seen. */
+bool report_misses_processes(const struct report *r);
+
 /* How much was used of what the limits allow; of the cores, the mean. Returns their number. */
 unsigned report_used(const struct report *r, struct limit_used ret[LIMITS]);
 

@@ -405,6 +405,7 @@ static void text_put_largest(struct sink *s, const struct report *r)
                           (double)p->cpu_ns / 1e9);
         buf_putc(&s->text, '\n');
     }
+    bool is_least = report_misses_processes(r);
     unsigned count = largest_programs_by_cpu(l, sorted);
     if (count > 1 && l->count > l->by_memory_count) {
         text_heading_line(s, "By program", "\n");
@@ -416,11 +417,12 @@ static void text_put_largest(struct sink *s, const struct report *r)
     for (unsigned i = 0; i < count && i < ROWS; i++) {
         text_put_name(s, sorted[i]->name, width);
         size_t start = s->text.length;
+        buf_puts(&s->text, is_least ? "≥ " : "");
         human_count(&s->text, (double)sorted[i]->count);
         text_end_cell(&s->text, start, COLUMN);
         text_put_bytes_cell(s, sorted[i]->peak_bytes, (double)sorted[i]->peak_bytes);
-        text_put_cpu_cell(s, sorted[i]->is_complete || sorted[i]->cpu_ns, !sorted[i]->is_complete,
-                          (double)sorted[i]->cpu_ns / 1e9);
+        text_put_cpu_cell(s, sorted[i]->is_complete || sorted[i]->cpu_ns,
+                          is_least || !sorted[i]->is_complete, (double)sorted[i]->cpu_ns / 1e9);
         buf_putc(&s->text, '\n');
     }
     s->text.failed |= name.failed;
