@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* ==== Runs ==================================================================================== */
@@ -234,6 +235,14 @@ static void list_json_run(struct json_out *j, const struct listed_run *r)
     json_put_utc(j, "start", r->start_ns);
     json_put_seconds(j, "wall_seconds", end->elapsed_ns);
     json_put_u64(j, "samples", r->samples);
+    /* Of a run that has the record for itself: what it would grow to. */
+    double hours = (double)end->elapsed_ns / NS_PER_SECOND / 3600;
+    bool is_alone = r->record_bytes && !r->has_siblings;
+    list_json_number(j, "record_bytes", r->record_bytes ? (double)r->record_bytes : (double)NAN,
+                     TOLL_QUALITY_EXACT, 0);
+    list_json_number(j, "record_bytes_per_hour",
+                     is_alone && hours > 0 ? (double)r->record_bytes / hours : (double)NAN,
+                     TOLL_QUALITY_EXACT, 0);
     json_put_string(j, "status",
                     is_running      ? "running"
                     : end->unknown  ? "unknown"
@@ -285,8 +294,12 @@ static int list_read_record(struct list *l, const char *path, const char *shown)
     l->shown = shown;
     l->in_record = 0;
     int r = toll_record_runs(path, list_add_run, l, &e);
-    for (size_t i = first; i < l->count; i++)
+    struct stat st;
+    bool is_file = stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    for (size_t i = first; i < l->count; i++) {
         l->runs[i].has_siblings = l->in_record > 1;
+        l->runs[i].record_bytes = is_file ? (uint64_t)st.st_size : 0;
+    }
     return r < 0 ? complain("list: %s", e.message) : 0;
 }
 

@@ -21,7 +21,8 @@ struct listed_run {
     struct toll_summary used;
     uint64_t number, start_ns, samples;
     bool cut_short, may_be_running;
-    bool has_siblings; /* its record has several runs */
+    bool has_siblings;     /* its record has several runs */
+    uint64_t record_bytes; /* size of the record; 0: unknown */
     size_t ranks;      /* of a parallel job that this run stands for; 0: it is one run */
     size_t bad_ranks;  /* … that failed, or whose record lacks the end */
     size_t records;    /* … that they are in */

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import time
 import unicodedata
@@ -180,13 +181,16 @@ def test_json(runs):
     status, out, _ = toll("list", "--json", "--label", "team", "--sort", "time", runs)
     a, b, second, c = json.loads(out)
     assert status == 0 and list(a) == [
-        "record", "run", "id", "start", "wall_seconds", "samples", "status", "code", "signal",
-        "oom_killed", "timed_out", "cut_short", "cpu_seconds", "cpu_quality", "memory_peak_bytes",
+        "record", "run", "id", "start", "wall_seconds", "samples", "record_bytes",
+        "record_bytes_per_hour", "status", "code", "signal", "oom_killed", "timed_out", "cut_short", "cpu_seconds", "cpu_quality", "memory_peak_bytes",
         "memory_quality", "name", "command", "attached_to", "labels", "job_id", "array_index", "rank",
         "local_rank", "world_size", "launch", "host", "toll"]
     assert (a["record"], a["run"], a["wall_seconds"]) == (f"{runs}/a.jsonl", 1, 3700)
     assert (a["cpu_seconds"], a["cpu_quality"]) == (7200, "exact")
     assert (a["memory_peak_bytes"], a["memory_quality"]) == (3 * 2**30, "sampled")
+    size = pathlib.Path(a["record"]).stat().st_size
+    assert (a["record_bytes"], a["record_bytes_per_hour"]) == (size, round(size * 3600 / 3700))
+    assert b["record_bytes"] == second["record_bytes"] and b["record_bytes_per_hour"] is None
     assert a["labels"] == ["team=blue", "seed=1"] and a["start"] == stamp(NOW - 30 * 24 * HOUR)
     assert (b["status"], b["signal"], b["memory_peak_bytes"]) == ("signaled", 9, None)
     assert (second["run"], second["code"], second["cpu_seconds"]) == (2, 3, None)
