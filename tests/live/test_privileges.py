@@ -97,14 +97,15 @@ def without_caps(*names):
 
 
 def masked(*commands):
-    """In a mount namespace of its own, where something of the kernel is hidden."""
-    script = "; ".join(f"{command} 2>/dev/null" for command in commands) + '; exec "$@"'
+    """In a mount namespace of its own, where something of the kernel is hidden. Nothing is mounted
+    again with other options: that could change the machine's own."""
+    script = " && ".join(commands) + ' && exec "$@"'
     return ["unshare", "-m", "--", "sh", "-c", script, "sh"]
 
 
-NO_CGROUPS = ["for m in $(grep -E ' cgroup2? ' /proc/mounts | cut -d' ' -f2); do umount -l $m; done"]
-READ_ONLY = ["for m in $(grep -E ' cgroup2? ' /proc/mounts | cut -d' ' -f2); do "
-             "mount -o remount,ro,bind $m; done"]
+CGROUPS = "$(grep -E ' cgroup2? ' /proc/mounts | cut -d' ' -f2)"
+NO_CGROUPS = f"for m in {CGROUPS}; do umount -l $m; done"
+READ_ONLY = f"for m in {CGROUPS}; do mount -o remount,ro,bind $m; done"
 # What is lost with it: metrics that must not be exact any more, by the privilege.
 PACKETS = ("network_sent_udp_bytes",)
 CASES = [
@@ -122,9 +123,9 @@ CASES = [
       for name in ("EPERM", "ENOSYS")),
     Case("no BTF", masked("mount -t tmpfs none /sys/kernel/btf"), ()),
     Case("no /sys", masked("mount -t tmpfs none /sys"), PACKETS),
-    Case("no cgroups", masked(*NO_CGROUPS), PACKETS),
-    Case("cgroups read-only", masked(*READ_ONLY), PACKETS),
-    Case("hidepid", masked("mount -o remount,hidepid=2 /proc"), ()),
+    Case("no cgroups", masked(NO_CGROUPS), PACKETS),
+    Case("cgroups read-only", masked(READ_ONLY), PACKETS),
+    Case("hidepid", masked("mount -t proc -o hidepid=2 none /proc"), ()),
     Case("own network", ["unshare", "-n", "--"], ()),
     Case("own pid namespace", ["unshare", "-p", "-f", "--mount-proc", "--"], ()),
 ]
