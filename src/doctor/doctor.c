@@ -41,6 +41,7 @@ static const struct {
     {CHECK("open-files", "Open files", false), probe_open_files},
     {CHECK("network", "Network bytes of a job", false), probe_network},
     {CHECK("bpf", "Counting in the kernel", false), probe_bpf},
+    {CHECK("exact", "Records of every process", false), probe_exact},
     {CHECK("one-pass", "Samples of many processes", false), probe_one_pass},
     {CHECK("limits", "Limits", true), probe_limits},
     {CHECK("cgroup", "Cgroup", false), probe_cgroup},

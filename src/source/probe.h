@@ -101,7 +101,7 @@ typedef void probe_function(const struct probe_facts *p, struct finding *f);
 probe_function probe_cpu, probe_children, probe_unwaited, probe_memory, probe_pss, probe_io,
     probe_watch_exits, probe_ends, probe_open_files, probe_waits, probe_others;
 /* source/bpf/ */
-probe_function probe_bpf, probe_one_pass;
+probe_function probe_bpf, probe_one_pass, probe_exact;
 /* source/cgroup/ */
 probe_function probe_cgroup, probe_own_cgroup, probe_limits, probe_oom;
 /* source/machine/ */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "source/probe.h"
 #include "source/bpf/members.h"
+#include "source/bpf/task_ends.h"
 #include "source/bpf/traffic.h"
 
 #include <string.h>
@@ -31,6 +32,35 @@ void probe_bpf(const struct probe_facts *p, struct finding *f)
     } else {
         finding_missing(f, "the kernel does not accept the program: %s", strerror(-r));
         finding_remedy(f, "Linux 5.8 or later with CONFIG_BPF_SYSCALL=y and CONFIG_CGROUP_BPF=y");
+    }
+}
+
+void probe_exact(const struct probe_facts *p, struct finding *f)
+{
+    finding_ok(f, "exact", "each process, however short it lives, with --exact");
+    if (!p->root.live) {
+        finding_unknown(f, "not available on a recorded machine");
+        return;
+    }
+    int r = task_ends_check();
+    if (r == 0)
+        return;
+    if (r > 0) {
+        finding_partly(f, "the largest memory of each process is unknown");
+        finding_remedy(f, "Linux 6.16 or later");
+    } else if (!bpf_may(p, CAP_NUMBER_BPF) || !bpf_may(p, CAP_NUMBER_PERFMON)) {
+        finding_missing(f, "the capabilities CAP_BPF and CAP_PERFMON are needed");
+        finding_remedy(f, "setcap cap_bpf,cap_perfmon+ep $(command -v toll)");
+        finding_needs_root(f, p);
+    } else if (r == -EPERM || r == -EACCES) {
+        finding_missing(f, "bpf is not permitted");
+        finding_remedy(f, "allow the call bpf (seccomp)");
+    } else if (r == -EXDEV) {
+        finding_missing(f, "not possible inside a pid namespace");
+        finding_remedy(f, "docker run --pid=host");
+    } else {
+        finding_missing(f, "the kernel does not accept the programs: %s", strerror(-r));
+        finding_remedy(f, "Linux 5.18 or later with CONFIG_DEBUG_INFO_BTF=y");
     }
 }
 

@@ -613,7 +613,7 @@ static int ends_make_maps(int maps[MAPS], int cgroup)
 static int ends_attach(struct task_ends *t, const int maps[MAPS], bool wants_traffic)
 {
     struct kernel_layout l;
-    int r = ends_are_pids_ours() ? layout_read(&l) : -EOPNOTSUPP;
+    int r = ends_are_pids_ours() ? layout_read(&l) : -EXDEV;
     for (unsigned p = 0; p < PROGRAMS && r == 0; p++) {
         if ((p == EXIT && !l.has_processes) || (p >= SEND && !(l.has_traffic && wants_traffic)))
             continue;
@@ -654,7 +654,7 @@ int task_ends_check(void)
 {
     struct kernel_layout l;
     int maps[MAPS] = {-1, -1, -1, -1};
-    int r = ends_are_pids_ours() ? layout_read(&l) : -EOPNOTSUPP;
+    int r = ends_are_pids_ours() ? layout_read(&l) : -EXDEV;
     if (r == 0)
         r = ends_make_maps(maps, -1);
     for (unsigned p = 0; p < EXIT && r >= 0; p++) {
@@ -663,7 +663,7 @@ int task_ends_check(void)
     }
     for (unsigned i = 0; i < MAPS; i++)
         close_p(&maps[i]);
-    return r < 0 ? r : 0;
+    return r < 0 ? r : !l.has_processes;
 }
 
 void task_ends_close(struct task_ends *t)

@@ -67,9 +67,10 @@ struct task_ends;
 /* Records from now on. cgroup: a descriptor of its directory; of members that have several threads by
  * then, their number is too low. wants_traffic: network bytes of processes, too. 0, or -errno: -EPERM
  * without the capabilities, -ENOENT without BTF, -EOPNOTSUPP when this kernel's types are not as
- * expected, or in a pid namespace, where the programs would see other pids than the caller. */
+ * expected, -EXDEV in a pid namespace, where the programs would see other pids than the caller. */
 int task_ends_open(struct task_ends **ret, int cgroup, bool wants_traffic);
-/* Whether the kernel accepts the programs, which are not attached to anything. 0 or -errno. */
+/* Whether the kernel accepts the programs, which are not attached to anything: as task_ends_open
+ * returns, or 1 without ends of processes. */
 int task_ends_check(void);
 void task_ends_close(struct task_ends *t);
 
