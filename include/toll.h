@@ -270,7 +270,12 @@ struct toll_options {
      * end, as if an idle machine belonged to no job, and a high end, as if it belonged to those
      * that ran. Any of the following switches it on. A run of less than a second has none. */
     bool energy;
-    bool reserved[3];       /* 0 */
+
+    /* Launch: count everything exactly where the kernel allows it: a cgroup of its own, and a record
+     * of the end of every process, however short it lived. Where the kernel refuses, the run
+     * continues without, with a note. */
+    bool exact;
+    bool reserved[2];       /* 0 */
     const char *carbon;     /* grams of CO2e for a kWh, or a file with lines of a time and grams */
     const char *price;      /* money for a kWh: "0.30" or "0.30EUR" */
     const char *price_hour; /* money for an hour of the run, added to that for energy */

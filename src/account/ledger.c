@@ -520,6 +520,18 @@ void ledger_raise_cpu(struct ledger *l, uint64_t cpu, uint64_t user, uint64_t sy
     }
 }
 
+void ledger_raise(struct ledger *l, const struct row *counted, struct row *parts)
+{
+    struct row *combined = &parts[PART_COMBINED], *main = &parts[PART_MAIN];
+    FOR_EACH_BIT(id, counted->present)
+    {
+        uint64_t value = max_u64(row_u64(counted, id), row_u64(combined, id));
+        row_put_u64(combined, id, value);
+        if (!l->own_only && row_has(main, id) && metric_of(id)->kind == METRIC_COUNTER)
+            row_put_u64(&parts[PART_DESCENDANTS], id, left_u64(value, row_u64(main, id)));
+    }
+}
+
 void ledger_hold(const struct ledger *l, struct row parts[PARTS])
 {
     const struct row *held = &l->held[PART_DESCENDANTS];

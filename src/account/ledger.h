@@ -124,6 +124,10 @@ void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,
 void ledger_raise_cpu(struct ledger *l, uint64_t cpu, uint64_t user, uint64_t system, bool last,
                       struct row *parts);
 
+/* After the last fold: the whole has at least what was counted of every process, also of those that
+ * were not waited for; the descendants have what the main process has not. */
+void ledger_raise(struct ledger *l, const struct row *counted, struct row *parts);
+
 /* For samples, which go to places where a counter that falls has begun again from 0: after the last
  * fold, what fell is kept where it was. */
 void ledger_hold(const struct ledger *l, struct row parts[PARTS]);

@@ -70,6 +70,8 @@ size_t quality_sources(struct figure_source sources[QUALITY_SOURCES_AT_MOST], en
     if (part == PART_COMBINED && e->of_packets.quality != QUALITY_UNKNOWN)
         sources[n++] = (struct figure_source){e->of_packets.source, row, PROCESS_PACKET_BITS,
                                               e->of_packets.quality, 0};
+    if (part == PART_COMBINED && !own_only && e->of_records)
+        sources[n++] = (struct figure_source){"exit records", row, e->of_records, QUALITY_EXACT, 0};
     if (one_process)
         sources[n++] = (struct figure_source){"at exit", row, e->main_at_end, QUALITY_EXACT, 0};
     if (!one_process && e->all_reaped) {

@@ -28,13 +28,14 @@ struct evidence {
                              * counters of members that are left or took them along */
     uint64_t main_at_end;   /* bits of the main process that were read after it had ended */
     uint64_t of_cgroup;     /* bits that the cgroup of the target has counted itself */
+    uint64_t of_records;    /* bits that the kernel's records of ended tasks have of every process */
     bool cgroup_is_gone;    /* it has counted up to some moment before it was removed */
     bool cgroup_has_ticks;  /* it counts user and system time in ticks */
     struct provenance of_network; /* of its network bytes */
     struct provenance of_packets; /* of what is known of its packets */
 };
 
-enum { QUALITY_SOURCES_AT_MOST = 10 };
+enum { QUALITY_SOURCES_AT_MOST = 11 };
 
 /* The sources of a part, best first; returns how many. row: the part's last figures. */
 size_t quality_sources(struct figure_source sources[QUALITY_SOURCES_AT_MOST], enum part part,

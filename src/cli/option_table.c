@@ -395,6 +395,8 @@ const struct option options[] = {
     {"watch-exits", 0, SWITCH(tracker.watch_exits), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
      "count every process, and find children that are not waited for, from kernel records; slows "
      "down process creation"},
+    {"exact", 0, SWITCH(tracker.exact), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
+     "record every process, however short it lives, and count CPU time and I/O exactly; needs root"},
     {"own-cgroup", 0, CHOICE("WHEN", "auto always never", tracker.own_cgroup), NULL, NULL, false,
      FOR_RUN, GROUP_MEASURE, "auto",
      "run the command in its own cgroup, which makes CPU time exact; auto does so only for "

@@ -110,6 +110,7 @@ void lifetime_close(struct toll_tracker *t)
     threads_done(&t->threads);
     energy_done(&t->energy);
     exits_close(&t->exits);
+    process_ends_close(&t->ends);
     membership_done(&t->tracked);
     targets_done(&t->tracked);
     process_reader_done(&t->tracked.reader);

@@ -160,6 +160,7 @@ static int check_outputs(const struct outputs *o, bool has_target, struct toll_e
 static void begin_undo(struct toll_tracker *t)
 {
     exits_close(&t->exits);
+    process_ends_abandon(&t->ends, &t->tracked, 0);
     cgroups_close(&t->cgroups);
     network_abandon(&t->tracked);
     job_cgroup_close(&t->job, &t->tracked);
@@ -234,6 +235,7 @@ static int prepare_child(void *arg, pid_t child, bool born_inside, struct toll_e
     int r = own_cgroup_join(&t->job.own, child, born_inside);
     if (r < 0 && t->job.own.is_quiet) {
         network_abandon(&t->tracked);
+        process_ends_abandon(&t->ends, &t->tracked, -ENOENT);
         job_cgroup_close(&t->job, &t->tracked);
     } else if (r < 0)
         return err_set(e, r, "cannot move the command to its own cgroup: %s", strerror(-r));
@@ -292,6 +294,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
         begin_undo(t);
         return r;
     }
+    process_ends_open(&t->ends, &t->tracked, &t->job);
     cgroups_prepare(&t->cgroups, &t->job.own);
     membership_note_strangers(&t->tracked);
     reap_begin(&t->tracked);
@@ -324,6 +327,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
         return err_set(e, -ENOMEM, "cannot start measuring: out of memory");
     begin_live(t);
     exits_begin(&t->exits, &t->tracked, &t->wakeup);
+    process_ends_begin(&t->ends, &t->tracked, &t->wakeup);
     if (sysroot_why_no_pids(&t->tracked.root))
         tracked_note(
             &t->tracked,

@@ -19,18 +19,21 @@ static bool quality_has_hidden(const struct tracked *t)
            !t->members.count && !t->options->no_children;
 }
 
-static struct evidence quality_gather(const struct tracked *t, const struct exit_watch *exits,
-                                      const struct target *g, const struct target_summary *s)
+static struct evidence quality_gather(const struct toll_tracker *tracker, const struct target *g,
+                                      const struct target_summary *s)
 {
+    const struct tracked *t = &tracker->tracked;
     const struct ledger *l = &g->ledger;
+    bool all_recorded = g->is_launched && !tracker->job.has_outside;
     struct evidence e = {
         .all_reaped = g->is_launched && t->reaper.main_reaped && t->reaper.no_children_left,
         .auto_reaping = l->losing || l->ignoring || quality_has_hidden(t),
-        .started_is_exact = g->is_launched && exits_are_complete(exits),
+        .started_is_exact = g->is_launched && exits_are_complete(&tracker->exits),
         .peak_is_exact = t->reaper.peak_is_exact,
         .main_at_end = l->main_fresh,
         .of_cgroup = g->in.bits,
         .cgroup_has_ticks = g->cgroup ? cgroup_counts_ticks(g->cgroup) : g->in.has_ticks,
+        .of_records = all_recorded ? tracker->ends.exact : 0,
         .cgroup_is_gone = g->cgroup && g->ended,
         .of_network = network_quality(t, g),
         .of_packets = network_packets_quality(t, g),
@@ -99,7 +102,7 @@ static void judge_few_samples(struct target_summary *s, const struct ledger *l)
 static void quality_judge_target(const struct toll_tracker *t, const struct target *g,
                                  struct target_summary *s)
 {
-    struct evidence e = quality_gather(&t->tracked, &t->exits, g, s);
+    struct evidence e = quality_gather(t, g, s);
     for (unsigned part = 0; part < PARTS; part++) {
         struct row row = known_figures(g, s, part);
         /* Also when they were thought to be known. */
@@ -254,7 +257,7 @@ static void note_what_is_missing(struct toll_tracker *t)
         tracked_note(
             &t->tracked,
             "a process of the job is still running but not visible; totals do not include it");
-    if (l->ignoring && !l->losing)
+    if (l->ignoring && !l->losing && !t->tracked.ends)
         tracked_note(&t->tracked,
                      "a process of the job ignores SIGCHLD; totals may not include its children");
 }
@@ -327,8 +330,9 @@ void finish(struct toll_tracker *t)
     cgroups_finish(&t->cgroups, t->timeout.kill_sent);
     for (size_t i = 0; i < tracked->members.count; i++) {
         const struct member *m = tracked->members.order[i];
-        if (m->targets && m->was_seen && !m->gone)
-            summary_process(&t->summary, &m->process, false);
+        if (m->targets && m->was_seen && !m->gone &&
+            !process_ends_has_sent(&t->ends, &m->process.entity))
+            summary_process(&t->summary, &m->process, NULL);
     }
     job_cgroup_reconcile(&t->job, tracked);
     if (tracked->whole) {

@@ -157,8 +157,9 @@ void outputs_send_events(struct outputs *o, struct events *events)
             outputs_record(o, event->elapsed_ns, event->note);
         }
         event->end.process = &event->process;
+        event->end.command = event->note ? NULL : event->process.command;
         if (!event->note)
-            summary_process(o->summary, &event->process, true);
+            summary_process(o->summary, &event->process, &event->end);
         for (size_t k = 0; !event->note && event->is_recorded && k < o->count; k++)
             outputs_check(o, o->sinks[k], sink_process_end(o->sinks[k], &event->end));
     }

@@ -16,10 +16,20 @@
 
 /* ==== Wakeup ================================================================================== */
 
+static int wakeup_add(const struct wakeup *w, int fd, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.fd = fd};
+    return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
 int wakeup_watch(const struct wakeup *w, int fd)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+    return wakeup_add(w, fd, EPOLLIN);
+}
+
+int wakeup_watch_edge(const struct wakeup *w, int fd)
+{
+    return wakeup_add(w, fd, EPOLLIN | EPOLLET);
 }
 
 void wakeup_arm(const struct wakeup *w, uint64_t due_ns)
@@ -327,6 +337,7 @@ static int step_drive(struct toll_tracker *t)
             tick(t, TICK_DUE);
         return r;
     }
+    process_ends_read(&t->ends, tracked);
     exits_read(&t->exits, tracked, false); /* before a parent is reaped that could prove a loss */
     if (is_launched(tracked))
         step_reap(t);

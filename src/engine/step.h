@@ -78,8 +78,9 @@ struct wakeup {
 int wakeup_open(struct wakeup *w, bool only_the_clock);
 void wakeup_close(struct wakeup *w);
 
-/* Also when the descriptor is readable. 0 or -errno. */
+/* Also when the descriptor is readable, or becomes so. 0 or -errno. */
 int wakeup_watch(const struct wakeup *w, int fd);
+int wakeup_watch_edge(const struct wakeup *w, int fd);
 
 void wakeup_arm(const struct wakeup *w, uint64_t due_ns);
 

@@ -339,6 +339,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
     }
     fold_combined(t, g);
     job_cgroup_count(&t->job, g, f->last);
+    process_ends_count(&t->ends, g);
     gpus_put(&t->gpus, tracked, f, g);
     energy_count(&t->energy, tracked, &t->gpus, f, g, &g->parts[PART_COMBINED]);
     for (unsigned part = 0; part < PARTS; part++) {
@@ -541,11 +542,16 @@ const struct frame *tick(struct toll_tracker *t, enum tick_kind kind)
         if (f->last)
             schedule_end(&t->schedule, f->mono_ns);
     }
+    process_ends_before_walk(&t->ends, tracked);
     if (tracked->whole)
         walk(tracked, f->mono_ns); /* first, so that CPU times are of the time that was stamped */
     f->is_brief = tracked->may_be_brief && tracked->is_behind;
     tracked->may_be_brief = false;
     machine_tick(t);
+    if (f->last)
+        process_ends_finish(&t->ends, tracked, &t->job);
+    else
+        process_ends_after_walk(&t->ends, tracked);
     if (tracked->whole) {
         network_tick(&t->network, tracked, f, t->job.has_outside);
         gpus_members(&t->gpus, tracked);

@@ -11,6 +11,7 @@
 #include "engine/target/energy.h"
 #include "engine/target/gpus.h"
 #include "engine/target/network.h"
+#include "engine/target/process_ends.h"
 #include "engine/target/reap.h"
 #include "engine/target/threads.h"
 #include "engine/target/tracked.h"
@@ -33,6 +34,7 @@ struct toll_tracker {
     struct machine machine;
     struct cgroups cgroups;
     struct job_cgroup job;
+    struct process_ends ends;
     struct gpus gpus;
     struct network network;
     struct threads threads;

@@ -230,14 +230,20 @@ static inline const struct row *process_shown(const struct process *p, struct ro
 }
 
 /* How a process left the target. */
-enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST, DEPARTURES };
+enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST, LEFT_UNSEEN, DEPARTURES };
 
 struct process_end {
     const struct process *process; /* borrowed */
     enum departure how;
-    bool has_status; /* the tracker reaped it: `end` is known */
+    bool has_status; /* the tracker reaped it, or the kernel has recorded it: `end` is known */
     struct toll_end end;
     uint64_t elapsed_ns;
+    const char *command; /* borrowed, of the process; NULL: not read */
+    bool is_recorded;    /* its counters are those of its end, and nothing is missing */
+    uint64_t threads; /* that ended in it; 0: not recorded */
+    uint64_t count;   /* of processes that are one line, with sums; 0: this one alone */
+    bool has_traffic;
+    uint64_t bytes_sent, bytes_received; /* through sockets of IPv4 and IPv6 */
 };
 
 /* ==== Limits ================================================================================== */

@@ -19,6 +19,7 @@ const char *const record_words_left[DEPARTURES] = {
     [LEFT_REAPED] = "reaped by toll",
     [LEFT_INSIDE] = "reaped inside",
     [LEFT_LOST] = "reaped by nobody",
+    [LEFT_UNSEEN] = "not seen",
 };
 
 const char *const record_words_way[OUTPUT_WAYS] = {

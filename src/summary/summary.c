@@ -416,7 +416,7 @@ void summary_curves(struct summary *s, const struct frame *f)
         }
 }
 
-void summary_process(struct summary *s, const struct process *p, bool has_ended)
+void summary_process(struct summary *s, const struct process *p, const struct process_end *end)
 {
     if (!s->largest)
         s->largest = calloc(1, sizeof *s->largest);
@@ -430,7 +430,9 @@ void summary_process(struct summary *s, const struct process *p, bool has_ended)
         .start = p->entity.start_ticks,
         .has_cpu = seen >> process_cpu_seconds & 1,
         .has_peak = seen >> process_memory_peak_bytes & 1,
-        .is_complete = has_ended && p->has_ended && !p->baseline.user && !p->baseline.system,
+        .is_complete = end && p->has_ended && !p->baseline.user && !p->baseline.system,
+        .is_recorded = end && end->is_recorded,
+        .count = end ? end->count : 0,
     };
     memcpy(l.name, p->entity.name, sizeof l.name);
     if (p->command)
@@ -723,27 +725,30 @@ void largest_list(struct largest *l, const struct largest_process *p)
 
 void largest_add(struct largest *l, const struct largest_process *p)
 {
-    l->count++;
-    largest_list(l, p);
+    uint64_t count = max_u64(p->count, 1);
+    l->count += count;
+    if (count == 1) /* what several used is not one of the largest */
+        largest_list(l, p);
 
     struct largest_program *program = NULL;
     for (unsigned i = 0; i < l->program_count && !program; i++)
         if (strcmp(l->programs[i].name, p->name) == 0)
             program = &l->programs[i];
     if (!program && l->program_count == LARGEST_PROGRAMS) {
-        l->unlisted++;
+        l->unlisted += count;
         return;
     }
     if (!program) {
         program = &l->programs[l->program_count++];
         memcpy(program->name, p->name, sizeof program->name);
-        program->is_complete = true;
+        program->is_complete = program->is_recorded = true;
     }
-    program->count++;
+    program->count += count;
     program->cpu_ns += p->cpu_ns;
     if (p->peak_bytes > program->peak_bytes)
         program->peak_bytes = p->peak_bytes;
     program->is_complete &= p->is_complete && p->has_cpu;
+    program->is_recorded &= p->is_recorded;
 }
 
 static int largest_compare_programs(const void *a, const void *b)

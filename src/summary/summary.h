@@ -35,6 +35,8 @@ struct largest_process {
     bool has_cpu, has_peak;
     bool is_complete; /* read at its end: otherwise its CPU time is a lower bound, as its peak
                        * always is */
+    bool is_recorded; /* the kernel recorded its end: its peak is no lower bound either */
+    uint64_t count;   /* of processes that are one line; 0: one */
 };
 
 /* All processes with one name. */
@@ -44,6 +46,7 @@ struct largest_program {
     uint64_t cpu_ns;
     uint64_t peak_bytes; /* of the largest of them; 0: not read */
     bool is_complete;    /* so is every process of it: cpu_ns is no lower bound */
+    bool is_recorded;    /* so is every process of it: nor is the peak */
 };
 
 /* Zeroed is empty. A process is in both lists when it is among the largest of both. */
@@ -254,8 +257,8 @@ void summary_frame(struct summary *s, const struct frame *f);
 /* The curves, of a frame as outputs have it: then a record has the same. */
 void summary_curves(struct summary *s, const struct frame *f);
 
-/* A process has ended, or is still there at the end of the run. */
-void summary_process(struct summary *s, const struct process *p, bool has_ended);
+/* A process has ended, or is still there at the end of the run: end NULL. */
+void summary_process(struct summary *s, const struct process *p, const struct process_end *end);
 
 /* Keep a sentence once. True when it is new and there was room. */
 bool summary_note(struct summary *s, const char *sentence);

@@ -37,13 +37,15 @@ int job_cgroup_open(struct job_cgroup *j, struct tracked *t, struct toll_error *
     const struct own_cgroup_limits limits = {o->memory_max_bytes, o->cpu_max_cores, o->pids_max};
     bool is_limited = limits.memory_bytes || limits.cores > 0 || limits.tasks;
     bool insists = is_limited || o->own_cgroup == TOLL_OWN_CGROUP_ALWAYS;
+    bool is_wanted = o->network || o->exact;
     struct toll_error ignored;
     /* Where descriptors are scarce the command needs them more. */
-    if (!insists && (o->own_cgroup == TOLL_OWN_CGROUP_NEVER || !o->network || o->no_children ||
+    if (!insists && (o->own_cgroup == TOLL_OWN_CGROUP_NEVER || !is_wanted || o->no_children ||
                      file_limit_is_below(ENOUGH_FILES)))
         return 0;
     sysroot_open_rest(&t->root);
-    int r = own_cgroup_open(&j->own, &t->root, insists, &limits, insists ? e : &ignored);
+    int r = own_cgroup_open(&j->own, &t->root, insists || o->exact, &limits,
+                            insists ? e : &ignored);
     return insists ? r : 0;
 }
 

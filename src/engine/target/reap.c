@@ -223,7 +223,7 @@ static void reap_sharpen(struct process *p, const struct rusage *usage, uint64_t
     p->fresh |= BIT(process_memory_peak_bytes);
 }
 
-static struct toll_end end_of(int status)
+struct toll_end reap_end_of(int status)
 {
     bool signaled = WIFSIGNALED(status);
     return (struct toll_end){
@@ -276,7 +276,7 @@ bool reap_wants_walk(const struct tracked *t, pid_t pid, uint64_t spacing_ns, ui
 static void book_end(struct tracked *t, pid_t pid, struct member *m, int status,
                      const struct rusage *usage, uint64_t now_ns)
 {
-    struct toll_end end = end_of(status);
+    struct toll_end end = reap_end_of(status);
     if (pid == t->launched.pid) {
         t->reaper.main_reaped = true;
         t->reaper.end = end;
@@ -521,7 +521,7 @@ static void exits_judge(struct exit_watch *w, struct tracked *t)
             continue;
         ledger_note_loss(&t->whole->ledger);
         struct member *m = members_find_any(&t->members, e->parent);
-        if (!p->loss_noted && !(m && m->loss_noted))
+        if (!p->loss_noted && !(m && m->loss_noted) && !t->ends)
             tracked_note(
                 t, "process %d (%s) does not wait for its children; their usage is a lower bound",
                 (int)e->parent, p->name);

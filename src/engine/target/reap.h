@@ -26,6 +26,9 @@ int reap_one(struct tracked *t, pid_t pid, uint64_t now_ns);
 /* After the last of them: result: of reap_find or reap_one. Books what was reaped. */
 void reap_end(struct tracked *t, int result, bool has_reaped);
 
+/* What a status as wait4 returns it means. */
+struct toll_end reap_end_of(int status);
+
 /* Reaps helpers of the tracker, and nothing else. of_job: their usage is taken out of the job's. */
 void reap_helpers(struct tracked *t, bool of_job);
 

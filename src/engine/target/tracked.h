@@ -53,6 +53,7 @@ void changes_settle(struct changes *c, const struct members *members);
 
 struct cgroup;
 struct gpus;
+struct process_ends;
 struct threads;
 
 /* ==== Target ================================================================================== */
@@ -211,6 +212,7 @@ struct tracked {
     const struct toll_options *options; /* borrowed */
     const struct gpus *gpus;            /* borrowed: its helper processes are strangers */
     struct threads *threads;            /* borrowed: the threads of members; NULL: not asked for */
+    struct process_ends *ends;          /* borrowed: records of ends; NULL: there are none */
     struct sysroot root;
     struct clock *scripted; /* NULL: the machine's own clocks */
     bool is_recorded;       /* a replay: files were copied one after the other */

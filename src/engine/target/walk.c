@@ -5,6 +5,7 @@
 #include "base/io/file.h"
 #include "base/memory.h"
 #include "engine/target/membership.h"
+#include "engine/target/process_ends.h"
 #include "engine/target/threads.h"
 #include "engine/target/tracked.h"
 #include "source/machine/cpu.h"
@@ -116,7 +117,8 @@ static void departure_queue(struct tracked *t, struct member *m, enum departure 
         .end = end ? *end : (struct toll_end){0},
         .elapsed_ns = left_u64(now_ns, t->start_ns),
     };
-    events_add_end(&t->events, &e, is_recorded);
+    if (!t->ends || !process_ends_keep(t->ends, t, &e))
+        events_add_end(&t->events, &e, is_recorded);
 }
 
 /* ---- Where its figures go -------------------------------------------------------------------- */
@@ -200,7 +202,7 @@ static bool read_inherited(void *context, struct member *m, struct handed_on *re
 static void note_loss(struct tracked *t, const struct member *m, struct member *ancestor)
 {
     const struct member *parent = members_find_any(&t->members, m->process.entity.parent);
-    if (ancestor->loss_noted)
+    if (ancestor->loss_noted || t->ends) /* the kernel's records lack none */
         return;
     ancestor->loss_noted = true;
     if (parent && parent->process.is_namespace_init &&

@@ -79,6 +79,8 @@ static void json_put_timeline(struct json_out *j, const struct report *r)
         json_put_double(j, metric_of(process_cpu_seconds)->facts.name,
                         p->has_cpu ? p->cpu_seconds : NAN, 9);
         json_put_bool(j, "complete", p->is_complete);
+        json_put_bool(j, "recorded", p->is_recorded);
+        json_put_u64(j, "count", max_u64(p->count, 1));
         json_key(j, "peak_rss_bytes");
         if (p->peak_bytes)
             json_u64(j, p->peak_bytes);

@@ -108,7 +108,7 @@ static void markdown_run(struct sink *s, const struct report *r)
             buf_puts(b, "| ");
             markdown_put(b, name, length);
             buf_printf(b, "%s | %s", name[length] ? "…" : "",
-                       p->has_peak && p->peak_bytes ? "≥ " : "");
+                       p->has_peak && p->peak_bytes && !p->is_recorded ? "≥ " : "");
             if (p->has_peak && p->peak_bytes)
                 buf_bytes(b, (double)p->peak_bytes);
             else

@@ -435,10 +435,14 @@ void report_add_process(struct report *r, const struct process_end *e)
         .from_ns = e->elapsed_ns - min_u64(lived, e->elapsed_ns),
         .has_cpu = seen >> process_cpu_seconds & 1,
         .is_complete = e->has_status && row_has(row, process_cpu_seconds),
+        .is_recorded = e->is_recorded,
+        .count = e->count,
         .peak_bytes = seen >> process_memory_peak_bytes & 1
                           ? row_value(row, process_memory_peak_bytes).u
                           : 0,
     };
+    if (e->has_status)
+        one.end = e->end;
     if (one.has_cpu)
         one.cpu_seconds = metric_number(metric_of(process_cpu_seconds),
                                         row_value(row, process_cpu_seconds));

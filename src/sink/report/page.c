@@ -244,7 +244,7 @@ static void html_largest(const struct report *r, struct buf *b)
         buf_printf(b, "<tr><td class=\"n\" data-is=\"pid\">%d</td>", (int)p->pid);
         html_cell(b, " class=\"c lead\"", *p->command ? p->command : p->name);
         buf_printf(b, "<td class=\"n\" data-is=\"peak RSS\">%s",
-                   p->has_peak && p->peak_bytes ? "≥ " : "");
+                   p->has_peak && p->peak_bytes && !p->is_recorded ? "≥ " : "");
         if (p->has_peak && p->peak_bytes)
             buf_bytes(b, (double)p->peak_bytes);
         else
@@ -278,7 +278,7 @@ static void html_largest(const struct report *r, struct buf *b)
             if (programs[i]->is_complete || programs[i]->cpu_ns)
                 human_seconds(b, (double)programs[i]->cpu_ns / 1e9);
             buf_printf(b, "</td><td class=\"n\" data-is=\"largest\">%s",
-                       programs[i]->peak_bytes ? "≥ " : "");
+                       programs[i]->peak_bytes && !programs[i]->is_recorded ? "≥ " : "");
             if (programs[i]->peak_bytes)
                 buf_bytes(b, (double)programs[i]->peak_bytes);
             else
@@ -307,13 +307,21 @@ static void html_tree(const struct report *r, struct buf *b)
             buf_puts(b, "</ul></li>\n");
         buf_puts(b, "<li>");
         html_put(b, p->name);
-        buf_printf(b, " <small>%d", (int)p->pid);
+        if (p->count)
+            buf_printf(b, " × %llu <small>like", (unsigned long long)p->count);
+        else
+            buf_puts(b, " <small>");
+        buf_printf(b, "%s%d", p->count ? " " : "", (int)p->pid);
+        if (p->end.ended && p->end.status) {
+            buf_puts(b, ", ");
+            history_put_end(&(struct report_past){.end = p->end}, b);
+        }
         if (p->has_cpu && (p->is_complete || p->cpu_seconds > 0)) {
             buf_printf(b, ", CPU %s", p->is_complete ? "" : "≥ ");
             human_seconds(b, p->cpu_seconds);
         }
         if (p->peak_bytes) {
-            buf_puts(b, ", peak RSS ≥ ");
+            buf_puts(b, p->is_recorded ? ", peak RSS " : ", peak RSS ≥ ");
             buf_bytes(b, (double)p->peak_bytes);
         }
         buf_puts(b, ", lived ");

@@ -123,7 +123,10 @@ struct report_span {
     double cpu_seconds;  /* its own, without children */
     double weight;       /* with those of its children that are kept: the smallest make room */
     uint64_t peak_bytes; /* the kernel's mark of its resident memory when last read; 0: unknown */
+    uint64_t count;      /* of processes that are one line; 0: one */
     bool has_cpu, is_complete; /* without the latter the CPU time is a lower bound */
+    bool is_recorded;          /* by the kernel: its peak is no lower bound */
+    struct toll_end end;       /* not ended: unknown */
 };
 
 struct report_event {

@@ -26,10 +26,11 @@ static void text_end_cell(struct buf *b, size_t start, unsigned width)
         buf_pad_left(b, start, width);
 }
 
-static void text_put_bytes_cell(struct sink *s, bool is_known, double bytes)
+/* The mark of a process when it was last read; exact where the kernel recorded its end. */
+static void text_put_bytes_cell(struct sink *s, bool is_known, bool is_least, double bytes)
 {
     size_t start = s->text.length;
-    buf_puts(&s->text, is_known ? "≥ " : "?"); /* the mark of a process when it was last read */
+    buf_puts(&s->text, !is_known ? "?" : is_least ? "≥ " : "");
     if (is_known)
         buf_bytes(&s->text, bytes);
     text_end_cell(&s->text, start, COLUMN);
@@ -400,7 +401,8 @@ static void text_put_largest(struct sink *s, const struct report *r)
         if (buf_failed(&name))
             break;
         text_put_name(s, name.data, width);
-        text_put_bytes_cell(s, p->has_peak && p->peak_bytes, (double)p->peak_bytes);
+        text_put_bytes_cell(s, p->has_peak && p->peak_bytes, !p->is_recorded,
+                            (double)p->peak_bytes);
         text_put_cpu_cell(s, p->has_cpu && (p->is_complete || p->cpu_ns), !p->is_complete,
                           (double)p->cpu_ns / 1e9);
         buf_putc(&s->text, '\n');
@@ -420,7 +422,8 @@ static void text_put_largest(struct sink *s, const struct report *r)
         buf_puts(&s->text, is_least ? "≥ " : "");
         human_count(&s->text, (double)sorted[i]->count);
         text_end_cell(&s->text, start, COLUMN);
-        text_put_bytes_cell(s, sorted[i]->peak_bytes, (double)sorted[i]->peak_bytes);
+        text_put_bytes_cell(s, sorted[i]->peak_bytes, !sorted[i]->is_recorded,
+                            (double)sorted[i]->peak_bytes);
         text_put_cpu_cell(s, sorted[i]->is_complete || sorted[i]->cpu_ns,
                           is_least || !sorted[i]->is_complete, (double)sorted[i]->cpu_ns / 1e9);
         buf_putc(&s->text, '\n');

@@ -67,10 +67,11 @@ static void glance_row(const struct glance *g, struct text_line *line, enum qual
     buf_done(&cpu);
 }
 
-/* The mark of a process's memory is that of the last look while it lived: it may have grown. */
-static enum quality glance_peak_quality(uint64_t peak_bytes)
+/* The mark of a process's memory is that of the last look while it lived, unless the kernel recorded
+ * its end: it may have grown. */
+static enum quality glance_peak_quality(uint64_t peak_bytes, bool is_recorded)
 {
-    return peak_bytes ? QUALITY_LOWER_BOUND : QUALITY_UNKNOWN;
+    return !peak_bytes ? QUALITY_UNKNOWN : is_recorded ? QUALITY_EXACT : QUALITY_LOWER_BOUND;
 }
 
 static enum quality glance_cpu_quality(bool is_complete, uint64_t cpu_ns)
@@ -157,7 +158,7 @@ static void glance_add_programs(struct glance *g, const struct largest *l, unsig
             human_count(&line->text, (double)sorted[i]->count);
             buf_puts(&line->text, is_complete ? "" : "+");
         }
-        glance_row(g, line, glance_peak_quality(sorted[i]->peak_bytes),
+        glance_row(g, line, glance_peak_quality(sorted[i]->peak_bytes, sorted[i]->is_recorded),
                    (double)sorted[i]->peak_bytes,
                    glance_cpu_quality(sorted[i]->is_complete, sorted[i]->cpu_ns),
                    (double)sorted[i]->cpu_ns / 1e9);
@@ -192,7 +193,7 @@ static void glance_add_process(struct glance *g, const struct largest_process *p
     } else {
         buf_printable(&line->text, p->name, strlen(p->name));
     }
-    glance_row(g, line, glance_peak_quality(p->peak_bytes), (double)p->peak_bytes,
+    glance_row(g, line, glance_peak_quality(p->peak_bytes, p->is_recorded), (double)p->peak_bytes,
                glance_cpu_quality(p->is_complete && p->has_cpu, p->cpu_ns),
                (double)p->cpu_ns / 1e9);
 }

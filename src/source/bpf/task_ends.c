@@ -539,6 +539,7 @@ enum { RECORD_HEADER_BYTES = 8 };
 struct task_ends {
     int links[PROGRAMS]; /* owned; -1: closed */
     int ring, processes; /* owned */
+    bool has_io;
     struct process_count *counts;        /* owned: as last read */
     struct process_traffic *traffic;     /* owned */
     size_t capacity;                     /* of both */
@@ -623,6 +624,7 @@ static int ends_attach(struct task_ends *t, const int maps[MAPS], bool wants_tra
         if (t->links[p] < 0 && p < EXIT)
             r = t->links[p];
     }
+    t->has_io = r == 0 && l.has_io;
     return r;
 }
 
@@ -694,6 +696,11 @@ int task_ends_fd(const struct task_ends *t)
 bool task_ends_has_processes(const struct task_ends *t)
 {
     return t->links[EXIT] >= 0;
+}
+
+bool task_ends_has_io(const struct task_ends *t)
+{
+    return t->has_io;
 }
 
 bool task_ends_has_traffic(const struct task_ends *t)

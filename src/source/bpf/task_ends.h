@@ -80,6 +80,8 @@ int task_ends_fd(const struct task_ends *t);
 
 /* Whether ends of processes are counted and recorded beside those of threads (Linux 6.16). */
 bool task_ends_has_processes(const struct task_ends *t);
+/* Whether the kernel counts I/O of tasks (CONFIG_TASK_IO_ACCOUNTING). */
+bool task_ends_has_io(const struct task_ends *t);
 /* Whether network bytes of processes are counted (Linux 6.3, if they were wanted). */
 bool task_ends_has_traffic(const struct task_ends *t);
 

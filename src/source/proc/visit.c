@@ -109,25 +109,22 @@ static bool process_needs_command(const struct process_reader *r, const struct p
             row_u64(&p->own, process_memory_rss_bytes) >= NOTABLE_BYTES);
 }
 
-/* The words of /proc/PID/cmdline, masked, with blanks between them, cut. */
-static void process_read_command(struct process_reader *r, struct process_source *s,
-                                 struct process *p)
+char *process_command_of(enum command_reading how, char *text, size_t length)
 {
     enum { WORDS = 64, LONGEST = 255 };
-    s->command_execs = p->execs + 1;
-    ssize_t n = process_read_once(r, p->entity.pid, "cmdline");
-    if (n <= 0)
-        return;
     const char *words[WORDS + 1];
-    size_t count = 0, length = min_u64((uint64_t)n, PROCESS_TEXT_BYTES - 1);
-    r->text[length] = '\0';
-    for (size_t at = 0; at < length && count < WORDS; at += strlen(r->text + at) + 1)
-        words[count++] = r->text + at;
+    size_t count = 0;
+    char *command = NULL;
+    if (how == COMMANDS_NOT_READ || !length)
+        return NULL;
+    text[length - 1] = '\0';
+    for (size_t at = 0; at + 1 < length && count < WORDS; at += strlen(text + at) + 1)
+        words[count++] = text + at;
     words[count] = NULL;
-    char **masked = r->commands == COMMANDS_MASKED ? secrets_mask_command(words) : NULL;
+    char **masked = how == COMMANDS_MASKED ? secrets_mask_command(words) : NULL;
     const char *const *shown = masked ? (const char *const *)masked : words;
     struct buf b = {0};
-    for (size_t i = 0; shown[i] && (masked || r->commands != COMMANDS_MASKED); i++)
+    for (size_t i = 0; shown[i] && (masked || how != COMMANDS_MASKED); i++)
         buf_printf(&b, "%s%s", i ? " " : "", shown[i]);
     for (size_t i = 0; masked && masked[i]; i++)
         free(masked[i]);
@@ -138,10 +135,24 @@ static void process_read_command(struct process_reader *r, struct process_source
             while (b.length && (b.data[b.length] & 0xC0) == 0x80)
                 b.length--; /* not in the middle of a character */
         }
-        free(p->command);
-        p->command = strndup(b.data, b.length);
+        command = strndup(b.data, b.length);
     }
     buf_done(&b);
+    return command;
+}
+
+static void process_read_command(struct process_reader *r, struct process_source *s,
+                                 struct process *p)
+{
+    s->command_execs = p->execs + 1;
+    ssize_t n = process_read_once(r, p->entity.pid, "cmdline");
+    char *command = n > 0 ? process_command_of(r->commands, r->text,
+                                               min_u64((uint64_t)n + 1, PROCESS_TEXT_BYTES))
+                          : NULL;
+    if (!command)
+        return;
+    free(p->command);
+    p->command = command;
 }
 
 int process_visit(struct process_reader *r, struct process_source *s, struct process *p,

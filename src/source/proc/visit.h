@@ -50,6 +50,10 @@ int process_identify_quickly(const struct process_reader *r, struct process *p);
 /* The effective user of a process. 0 or -errno. */
 int process_user(struct process_reader *r, pid_t pid, uid_t *ret);
 
+/* A command line of text as in /proc/PID/cmdline, its last byte overwritten: masked unless asked
+ * otherwise, with blanks between the words, cut to 255 bytes. The caller frees it; NULL: none. */
+char *process_command_of(enum command_reading how, char *text, size_t length);
+
 /* Its command line with blanks between the words, in the reader's own buffer until the next read;
  * of what has none, its name. 0 or -errno. */
 int process_command_line(struct process_reader *r, pid_t pid, char **ret);

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/target/process_ends.h"
+
+#include "engine/target/reap.h"
+#include "source/proc/visit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Lines of processes one by one; after these only of processes that used CPU time worth a line. */
+enum { LINES_AT_MOST = 10000, FOLDS_AT_MOST = 256 };
+#define WORTH_A_LINE_NS (100 * NS_PER_MS)
+
+/* What walks noticed without a record is sent then: it was lost, or the process had left the cgroup. */
+#define WITHOUT_RECORD_NS (200 * NS_PER_MS)
+
+/* Walks meet a process that is not reaped within a second. */
+#define UNREAPED_NS (2 * NS_PER_SECOND)
+
+/* A process as far as its end is known. */
+struct pending_end {
+    struct task_end sum; /* of the tasks that have ended; signals 0: none has */
+    uint64_t threads; /* of which the record has come */
+    pid_t pid;
+    bool has_identity, has_ended;
+    bool is_sent;           /* and still a member, which its parent has not reaped */
+    bool is_over;           /* sent, and to be forgotten */
+    uint64_t kept_ns;       /* when it was found to have left */
+    struct process *seen;   /* owned: as the walks had it; NULL: not seen to leave */
+    struct process_end end; /* of that */
+};
+
+/* Processes of one program, with one parent, that ended in the same way. */
+struct folded_end {
+    struct process process;
+    struct toll_end end;
+    uint64_t count, threads, begin_ns, end_ns;
+    bool has_traffic;
+    uint64_t sent_bytes, received_bytes;
+};
+
+#define M(name) BIT(process_##name)
+
+static const uint64_t recorded_counters = M(cpu_seconds) | M(cpu_user_seconds) |
+                                          M(cpu_system_seconds) | M(faults_minor_count) |
+                                          M(faults_major_count) | M(switches_voluntary_count) |
+                                          M(switches_involuntary_count) | PROCESS_IO_BITS;
+
+/* ==== Pending ================================================================================= */
+
+static struct pending_end *ends_find(const struct process_ends *l, pid_t pid)
+{
+    uint32_t at;
+    return map_get(&l->by_pid, (uint32_t)pid, &at) ? &l->pending[at] : NULL;
+}
+
+static struct pending_end *ends_add(struct process_ends *l, pid_t pid)
+{
+    if (!ARRAY_RESERVE(l->pending, l->pending_capacity, l->pending_count + 1) ||
+        map_put(&l->by_pid, (uint32_t)pid, (uint32_t)l->pending_count) < 0)
+        return NULL;
+    struct pending_end *p = &l->pending[l->pending_count++];
+    *p = (struct pending_end){.pid = pid};
+    return p;
+}
+
+static void ends_forget_seen(struct pending_end *p)
+{
+    if (p->seen)
+        free(p->seen->command);
+    free(p->seen);
+    p->seen = NULL;
+}
+
+/* The last one takes its place. */
+static void ends_remove(struct process_ends *l, struct pending_end *p)
+{
+    struct pending_end *last = &l->pending[l->pending_count - 1];
+    ends_forget_seen(p);
+    map_remove(&l->by_pid, (uint32_t)p->pid);
+    if (p != last) {
+        *p = *last;
+        map_put(&l->by_pid, (uint32_t)p->pid, (uint32_t)(p - l->pending));
+    }
+    l->pending_count--;
+}
+
+/* ==== Sending ================================================================================= */
+
+/* Counters of a task, or of all tasks of a process. */
+static void ends_put_counters(struct row *row, const struct task_end *e, bool has_io)
+{
+    struct pid_io io = {
+        .read_bytes = e->io_read_bytes,
+        .written_bytes = e->io_written_bytes,
+        .read_calls = e->io_read_calls,
+        .write_calls = e->io_write_calls,
+        .storage_read_bytes = e->storage_read_bytes,
+        .storage_written_bytes = e->storage_written_bytes,
+        .storage_cancelled_bytes = e->storage_cancelled_bytes,
+    };
+    uint64_t user = ledger_user_share(e->cpu_ns, e->user_ticks_ns, e->system_ticks_ns, 0, 0);
+    row_put_u64(row, process_cpu_seconds, e->cpu_ns);
+    row_put_u64(row, process_cpu_user_seconds, user);
+    row_put_u64(row, process_cpu_system_seconds, e->cpu_ns - user);
+    row_put_u64(row, process_faults_minor_count, e->faults_minor);
+    row_put_u64(row, process_faults_major_count, e->faults_major);
+    row_put_u64(row, process_switches_voluntary_count, e->switches_voluntary);
+    row_put_u64(row, process_switches_involuntary_count, e->switches_involuntary);
+    if (has_io)
+        process_put_io(row, &io);
+}
+
+/* What the kernel recorded replaces what samples had. */
+static void ends_put_record(const struct pending_end *p, const struct tracked *t, bool has_io,
+                            struct process *ret, uint64_t *ret_end_ns)
+{
+    const struct task_end *e = &p->sum;
+    struct row *row = &ret->own;
+    uint64_t boot_ns = left_u64(clock_since_boot(), clock_mono(NULL)); /* when the other was 0 */
+    uint64_t begin_ns = left_u64(e->start_ns, boot_ns);
+    ends_put_counters(row, e, has_io);
+    if (e->peak_pages)
+        row_put_u64(row, process_memory_peak_bytes, e->peak_pages * t->reader.page_bytes);
+    row_put_u64(row, process_wall_seconds, left_u64(e->end_ns, begin_ns));
+    ret->denied &= ~(row->present & (recorded_counters | M(memory_peak_bytes)));
+    ret->baseline = (struct tick_times){0};
+    ret->has_ended = true;
+    *ret_end_ns = left_u64(e->end_ns, t->start_ns);
+    struct entity *entity = &ret->entity;
+    entity->kind = ENTITY_PROCESS;
+    entity->pid = p->pid;
+    if (e->parent)
+        entity->parent = e->parent;
+    if (!entity->start_ticks)
+        entity->start_ticks = e->start_ns / t->reader.ns_per_tick;
+    entity->targets = t->whole->bit;
+    snprintf(entity->name, sizeof entity->name, "%s", e->name);
+}
+
+/* Masking takes longer than all else here, and children often have the same arguments. */
+static char *ends_command(struct process_ends *l, const struct tracked *t, const struct task_end *e)
+{
+    struct task_end *last = &l->with_command;
+    if (!e->arguments_bytes || !e->arguments[0])
+        return NULL;
+    if (last->arguments_bytes != e->arguments_bytes ||
+        memcmp(last->arguments, e->arguments, e->arguments_bytes) != 0) {
+        char text[TASK_ARGUMENTS_BYTES + 1];
+        memcpy(text, e->arguments, e->arguments_bytes);
+        free(l->command);
+        l->command = process_command_of(t->reader.commands, text, e->arguments_bytes + 1);
+        *last = *e;
+    }
+    return l->command ? strdup(l->command) : NULL;
+}
+
+static bool ends_are_alike(const struct folded_end *f, const struct entity *e,
+                           const struct toll_end *end, bool with_parent)
+{
+    return (!with_parent || f->process.entity.parent == e->parent) &&
+           f->end.status == end->status && f->end.signaled == end->signaled &&
+           strcmp(f->process.entity.name, e->name) == 0;
+}
+
+/* Where there are too many folds, one with another parent is taken, or the last of all. */
+static struct folded_end *ends_find_fold(struct process_ends *l, const struct process *p,
+                                         const struct toll_end *end)
+{
+    for (size_t i = 0; i < l->fold_count; i++)
+        if (ends_are_alike(&l->folds[i], &p->entity, end, true))
+            return &l->folds[i];
+    for (size_t i = 0; l->fold_count == FOLDS_AT_MOST && i < l->fold_count; i++)
+        if (ends_are_alike(&l->folds[i], &p->entity, end, false)) {
+            l->folds[i].process.entity.parent = 0;
+            return &l->folds[i];
+        }
+    if (l->fold_count == FOLDS_AT_MOST) {
+        struct folded_end *rest = &l->folds[FOLDS_AT_MOST - 1];
+        rest->process.entity.parent = 0;
+        snprintf(rest->process.entity.name, sizeof rest->process.entity.name, "(others)");
+        rest->end = (struct toll_end){.ended = true, .unknown = true};
+        return rest;
+    }
+    if (!ARRAY_RESERVE(l->folds, l->fold_capacity, l->fold_count + 1))
+        return NULL;
+    struct folded_end *f = &l->folds[l->fold_count++];
+    *f = (struct folded_end){.process = *p, .end = *end, .begin_ns = UINT64_MAX};
+    f->process.command = NULL;
+    f->process.own.present = 0;
+    return f;
+}
+
+static bool ends_fold(struct process_ends *l, const struct process *p, const struct process_end *e)
+{
+    struct folded_end *f = ends_find_fold(l, p, &e->end);
+    if (!f)
+        return false;
+    uint64_t peak = max_u64(row_u64(&f->process.own, process_memory_peak_bytes),
+                            row_u64(&p->own, process_memory_peak_bytes));
+    uint64_t lived = row_u64(&p->own, process_wall_seconds);
+    FOR_EACH_BIT(id, p->own.present & recorded_counters)
+    row_put_u64(&f->process.own, id, row_u64(&f->process.own, id) + row_u64(&p->own, id));
+    if (peak)
+        row_put_u64(&f->process.own, process_memory_peak_bytes, peak);
+    f->begin_ns = min_u64(f->begin_ns, left_u64(e->elapsed_ns, lived));
+    f->end_ns = max_u64(f->end_ns, e->elapsed_ns);
+    f->threads += e->threads;
+    f->has_traffic = e->has_traffic;
+    f->sent_bytes += e->bytes_sent;
+    f->received_bytes += e->bytes_received;
+    f->count++;
+    l->folded++;
+    return true;
+}
+
+/* One line, or a part of a fold. */
+static void ends_send(struct process_ends *l, struct tracked *t, struct pending_end *p)
+{
+    struct process process = {.entity = {.kind = ENTITY_PROCESS}};
+    struct process_end e = {.how = LEFT_UNSEEN};
+    bool is_written = t->options->processes != TOLL_PROCESSES_NONE;
+    row_init(&process.own, ENTITY_PROCESS);
+    if (p->seen) {
+        process = *p->seen;
+        p->seen->command = NULL;
+        e = p->end;
+    }
+    if (p->has_identity && (p->has_ended || !p->seen)) {
+        ends_put_record(p, t, l->has_io, &process, &e.elapsed_ns);
+        if (!p->has_ended) /* some records of its threads were lost */
+            process.denied |= recorded_counters;
+        e.has_status = true;
+        e.is_recorded = p->has_ended;
+        e.end = reap_end_of(task_end_status(&p->sum));
+        e.threads = p->threads;
+        e.has_traffic = l->has_traffic && p->has_ended;
+        e.bytes_sent = p->sum.sent_bytes;
+        e.bytes_received = p->sum.received_bytes;
+        l->line_cpu_ns += p->sum.cpu_ns;
+    }
+    l->ended += p->has_ended;
+    e.process = &process;
+    bool is_small = p->has_ended && p->sum.cpu_ns < WORTH_A_LINE_NS;
+    if (l->lines < LINES_AT_MOST || !is_small || !ends_fold(l, &process, &e)) {
+        if (p->has_identity && !process.command)
+            process.command = ends_command(l, t, &p->sum);
+        events_add_end(&t->events, &e, is_written);
+        l->lines++;
+    }
+    free(process.command);
+    ends_forget_seen(p);
+}
+
+/* ==== Taking ================================================================================== */
+
+/* A pid may be in use again. */
+static bool ends_is_same(const struct pending_end *p, const struct tracked *t,
+                         const struct entity *e)
+{
+    uint64_t ticks = p->sum.start_ns / t->reader.ns_per_tick;
+    bool is_known = p->has_identity && e->start_ticks;
+    return !is_known || (ticks <= e->start_ticks + 1 && e->start_ticks <= ticks + 1);
+}
+
+bool process_ends_keep(struct process_ends *l, struct tracked *t, const struct process_end *e)
+{
+    const struct entity *entity = &e->process->entity;
+    struct pending_end *p = ends_find(l, entity->pid);
+    if (p && p->is_sent && ends_is_same(p, t, entity)) {
+        ends_remove(l, p);
+        return true;
+    }
+    if (p && (p->is_sent || p->seen || !ends_is_same(p, t, entity))) {
+        if (!p->is_sent && (p->has_ended || p->seen))
+            ends_send(l, t, p);
+        ends_remove(l, p);
+        p = NULL;
+    }
+    struct process *seen = malloc(sizeof *seen);
+    if (!seen || (!p && !(p = ends_add(l, entity->pid)))) {
+        free(seen);
+        return false;
+    }
+    *seen = *e->process;
+    seen->command = e->process->command ? strdup(e->process->command) : NULL;
+    p->seen = seen;
+    p->end = *e;
+    p->kept_ns = clock_mono(NULL);
+    return true;
+}
+
+static void ends_add_task(struct pending_end *p, const struct task_end *e)
+{
+    struct task_end *sum = &p->sum;
+    sum->cpu_ns += e->cpu_ns;
+    sum->user_ticks_ns += e->user_ticks_ns;
+    sum->system_ticks_ns += e->system_ticks_ns;
+    sum->io_read_bytes += e->io_read_bytes;
+    sum->io_written_bytes += e->io_written_bytes;
+    sum->io_read_calls += e->io_read_calls;
+    sum->io_write_calls += e->io_write_calls;
+    sum->storage_read_bytes += e->storage_read_bytes;
+    sum->storage_written_bytes += e->storage_written_bytes;
+    sum->storage_cancelled_bytes += e->storage_cancelled_bytes;
+    sum->faults_minor += e->faults_minor;
+    sum->faults_major += e->faults_major;
+    sum->switches_voluntary += e->switches_voluntary;
+    sum->switches_involuntary += e->switches_involuntary;
+    if (e->threads) {
+        sum->threads = e->threads;
+        sum->sent_bytes = e->sent_bytes;
+        sum->received_bytes = e->received_bytes;
+    }
+    p->threads++;
+}
+
+/* Of a process, or of its first thread: which one it is and how it ended. */
+static void ends_take_identity(struct pending_end *p, const struct task_end *e)
+{
+    struct task_end *sum = &p->sum;
+    p->has_identity = true;
+    sum->start_ns = e->start_ns;
+    sum->parent = e->parent;
+    sum->exit_code = e->exit_code;
+    memcpy(sum->name, e->name, sizeof sum->name);
+    if (e->kind != TASK_END_PROCESS)
+        return;
+    sum->peak_pages = e->peak_pages;
+    sum->arguments_bytes = e->arguments_bytes;
+    memcpy(sum->arguments, e->arguments, e->arguments_bytes);
+}
+
+void process_ends_take(struct process_ends *l, struct tracked *t, const struct task_end *e)
+{
+    struct pending_end *p = ends_find(l, e->pid);
+    bool is_another = p && p->sum.signals && p->sum.signals != e->signals;
+    if (is_another) { /* its pid is in use again: it is over */
+        if (!p->is_sent && (p->has_ended || p->seen))
+            ends_send(l, t, p);
+        ends_remove(l, p);
+        p = NULL;
+    }
+    if (!p && !(p = ends_add(l, e->pid)))
+        return;
+    struct task_end *sum = &p->sum;
+    sum->signals = e->signals;
+    sum->signal_flags = e->signal_flags;
+    sum->group_exit_code = e->group_exit_code;
+    sum->end_ns = max_u64(sum->end_ns, e->end_ns);
+    if (e->kind == TASK_END_PROCESS) {
+        l->peak_bytes = max_u64(l->peak_bytes, e->peak_pages * t->reader.page_bytes);
+        ends_take_identity(p, e);
+        return;
+    }
+    struct row one;
+    row_init(&one, ENTITY_PROCESS);
+    ends_put_counters(&one, e, l->has_io);
+    row_add(&l->sum, &one, one.present);
+    ends_add_task(p, e);
+    if (e->thread == e->pid && !l->has_processes)
+        ends_take_identity(p, e);
+    p->has_ended |= sum->threads && p->threads >= sum->threads && p->has_identity;
+}
+
+static void ends_take_one(void *arg, const struct task_end *e)
+{
+    struct tracked *t = arg;
+    process_ends_take(t->ends, t, e);
+}
+
+/* Forgets those that are marked, and keeps the order of the others. */
+static void ends_sweep(struct process_ends *l)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->pending_count; i++) {
+        struct pending_end *p = &l->pending[i];
+        if (p->is_over) {
+            ends_forget_seen(p);
+            map_remove(&l->by_pid, (uint32_t)p->pid);
+            continue;
+        }
+        if (kept != i) {
+            l->pending[kept] = *p;
+            map_put(&l->by_pid, (uint32_t)p->pid, (uint32_t)kept);
+        }
+        kept++;
+    }
+    l->pending_count = kept;
+}
+
+/* Sends what is complete, in the order of the ends. */
+static void ends_send_complete(struct process_ends *l, struct tracked *t, bool last)
+{
+    uint64_t now_ns = clock_mono(NULL);
+    bool has_sent = false;
+    for (size_t i = 0; i < l->pending_count; i++) {
+        struct pending_end *p = &l->pending[i];
+        /* Of some, records were lost. */
+        bool is_given_up = !p->has_ended && (p->seen ? last || now_ns > p->kept_ns + WITHOUT_RECORD_NS
+                                                     : last && p->has_identity && l->has_processes);
+        if (p->is_sent || !(p->has_ended || is_given_up))
+            continue;
+        /* A walk may still meet it as long as its parent has not reaped it, and notice its leaving. */
+        const struct member *m = p->seen ? NULL : members_find(&t->members, p->pid);
+        bool is_member = m && m->was_seen && ends_is_same(p, t, &m->process.entity);
+        bool is_there = is_member || (!p->seen && (kill(p->pid, 0) == 0 || errno != ESRCH));
+        bool is_awaited = is_member || now_ns < p->sum.end_ns + UNREAPED_NS;
+        if (is_there && is_awaited && !last)
+            continue;
+        ends_send(l, t, p);
+        p->is_sent = is_there;
+        p->is_over = !is_there;
+        has_sent = true;
+    }
+    if (has_sent)
+        ends_sweep(l);
+}
+
+void process_ends_read(struct process_ends *l, struct tracked *t)
+{
+    if (!l->source)
+        return;
+    task_ends_read(l->source, ends_take_one, t);
+    ends_send_complete(l, t, false);
+}
+
+/* ==== Totals ================================================================================== */
+
+void process_ends_before_walk(struct process_ends *l, struct tracked *t)
+{
+    process_ends_read(l, t);
+    if (l->source)
+        l->ended_before = l->has_processes ? task_ends_totals(l->source).processes : l->ended;
+}
+
+void process_ends_after_walk(const struct process_ends *l, struct tracked *t)
+{
+    uint64_t live = 0;
+    for (size_t i = 0; l->source && i < t->members.count; i++) {
+        const struct member *m = t->members.order[i];
+        live += m->was_seen && !m->gone && !m->process.has_ended;
+    }
+    if (l->source)
+        ledger_put_recorded(&t->whole->ledger, l->ended_before + live);
+}
+
+/* What is left and has not ended; in the kernel's list, at the end. */
+static void ends_count_pid(void *arg, pid_t pid)
+{
+    uint64_t *count = arg;
+    *count += pid != 0;
+}
+
+/* A process that was just reaped makes its last switch some microseconds later. */
+static bool ends_are_awaited(const struct process_ends *l)
+{
+    for (size_t i = 0; i < l->pending_count; i++)
+        if (!l->pending[i].is_sent && !l->pending[i].has_ended &&
+            (l->pending[i].seen || l->pending[i].has_identity))
+            return true;
+    return false;
+}
+
+static void ends_send_folds(struct process_ends *l, struct tracked *t)
+{
+    for (size_t i = 0; i < l->fold_count; i++) {
+        struct folded_end *f = &l->folds[i];
+        struct process_end e = {
+            .process = &f->process,
+            .how = LEFT_UNSEEN,
+            .has_status = !f->end.unknown,
+            .end = f->end,
+            .elapsed_ns = f->end_ns,
+            .is_recorded = true,
+            .threads = f->threads,
+            .has_traffic = f->has_traffic,
+            .bytes_sent = f->sent_bytes,
+            .bytes_received = f->received_bytes,
+            .count = f->count,
+        };
+        row_put_u64(&f->process.own, process_wall_seconds, left_u64(f->end_ns, f->begin_ns));
+        events_add_end(&t->events, &e, t->options->processes != TOLL_PROCESSES_NONE);
+    }
+    if (l->folded)
+        tracked_note(t,
+                     "of %llu processes, %llu that came after the first %d and used less than 0.1 s of "
+                     "CPU time are %zu line%s by program, parent and exit status",
+                     (unsigned long long)l->ended, (unsigned long long)l->folded, LINES_AT_MOST,
+                     l->fold_count, l->fold_count == 1 ? "" : "s");
+}
+
+/* The cgroup counts what is never switched away from too, such as interrupts on behalf of nobody:
+ * the sums agree to the microsecond for a task, as measured. */
+static void ends_reconcile(struct process_ends *l, struct tracked *t, const struct job_cgroup *j,
+                           uint64_t live)
+{
+    struct task_totals totals = task_ends_totals(l->source);
+    if (totals.lost)
+        tracked_note(t,
+                     "the kernel had no room for %llu records of ended tasks: the lines of processes "
+                     "are incomplete, and have %.2f s of %.2f s of CPU time",
+                     (unsigned long long)totals.lost, (double)l->line_cpu_ns / NS_PER_SECOND,
+                     (double)totals.cpu_ns / NS_PER_SECOND);
+    if (live || !j->has_cpu)
+        return;
+    uint64_t counted = j->cpu.cpu_ns, error = max_u64(counted / 1000, 2 * NS_PER_MS);
+    l->is_short = counted > totals.cpu_ns + error || totals.cpu_ns > counted + error;
+    if (l->is_short)
+        tracked_note(t,
+                     "the kernel's records of ended tasks have %.3f s of CPU time, the cgroup of the "
+                     "command %.3f s; figures of single processes are lower bounds",
+                     (double)totals.cpu_ns / NS_PER_SECOND, (double)counted / NS_PER_SECOND);
+}
+
+void process_ends_finish(struct process_ends *l, struct tracked *t, const struct job_cgroup *j)
+{
+    enum { TRIES = 40, STEP_US = 500 };
+    if (!l->source || l->is_finished)
+        return;
+    l->is_finished = true;
+    task_ends_read(l->source, ends_take_one, t);
+    for (unsigned i = 0; i < TRIES && ends_are_awaited(l) && !task_ends_totals(l->source).lost;
+         i++) {
+        usleep(STEP_US);
+        task_ends_read(l->source, ends_take_one, t);
+    }
+    ends_send_complete(l, t, true);
+    ends_send_folds(l, t);
+    struct task_totals totals = task_ends_totals(l->source);
+    uint64_t live = 0;
+    bool is_known = own_cgroup_each_pid(&j->own, ends_count_pid, &live) == 0;
+    uint64_t ended = l->has_processes ? totals.processes : l->ended;
+    ledger_put_recorded(&t->whole->ledger, ended + live);
+    ends_reconcile(l, t, j, is_known ? live : 1);
+    if (is_known && (l->has_processes || !totals.lost))
+        l->exact |= M(processes_started_count);
+    if (!is_known || live || totals.lost || l->is_short)
+        return;
+    l->exact |= recorded_counters & ~(M(cpu_seconds) | M(cpu_user_seconds) | M(cpu_system_seconds));
+    if (!l->has_io)
+        l->exact &= ~PROCESS_IO_BITS;
+    if (l->peak_bytes)
+        l->exact |= M(memory_peak_bytes);
+}
+
+void process_ends_count(const struct process_ends *l, struct target *g)
+{
+    if (!l->is_finished || !g->is_launched)
+        return;
+    struct row counted = l->sum;
+    counted.present &= l->exact;
+    if (l->exact & M(memory_peak_bytes))
+        row_put_u64(&counted, process_memory_peak_bytes, l->peak_bytes);
+    ledger_raise(&g->ledger, &counted, g->parts);
+}
+
+/* ==== Life ==================================================================================== */
+
+void process_ends_open(struct process_ends *l, struct tracked *t, const struct job_cgroup *j)
+{
+    *l = (struct process_ends){0};
+    if (!t->options->exact || t->options->no_children)
+        return;
+    row_init(&l->sum, ENTITY_PROCESS);
+    if (j->own.dir < 0)
+        l->failure = -ENOENT;
+    else
+        l->failure = task_ends_open(&l->source, j->own.dir, t->options->network);
+    if (!l->source)
+        return;
+    l->has_processes = task_ends_has_processes(l->source);
+    l->has_io = task_ends_has_io(l->source);
+    l->has_traffic = task_ends_has_traffic(l->source);
+    t->ends = l;
+}
+
+void process_ends_begin(struct process_ends *l, struct tracked *t, const struct wakeup *wakeup)
+{
+    if (l->source)
+        wakeup_watch_edge(wakeup, task_ends_fd(l->source));
+    if (!l->failure)
+        return;
+    const char *why = l->failure == -ENOENT  ? "the command has no cgroup of its own of version 2"
+                      : l->failure == -EPERM || l->failure == -EACCES
+                          ? "CAP_BPF and CAP_PERFMON are needed"
+                      : l->failure == -EOPNOTSUPP
+                          ? "unknown types of this kernel, or toll is in a pid namespace"
+                                                  : strerror(-l->failure);
+    tracked_note(t,
+                 "--exact: ends of processes are not recorded: %s (see toll doctor exact); processes "
+                 "that live between two samples are not listed",
+                 why);
+}
+
+void process_ends_abandon(struct process_ends *l, struct tracked *t, int failure)
+{
+    bool was_on = l->source != NULL;
+    process_ends_close(l);
+    t->ends = NULL;
+    l->failure = was_on ? failure : 0;
+}
+
+bool process_ends_has_sent(const struct process_ends *l, const struct entity *e)
+{
+    const struct pending_end *p = l->source ? ends_find(l, e->pid) : NULL;
+    return p && p->is_sent;
+}
+
+void process_ends_close(struct process_ends *l)
+{
+    task_ends_close(l->source);
+    for (size_t i = 0; i < l->pending_count; i++)
+        ends_forget_seen(&l->pending[i]);
+    free(l->pending);
+    map_done(&l->by_pid);
+    free(l->folds);
+    free(l->command);
+    *l = (struct process_ends){0};
+}

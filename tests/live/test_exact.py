@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""--exact: a line for every process, however short it lived. The truth for CPU time is a second
+cgroup that the job makes around itself or cpu.stat as the job reads it; for processes, what the
+job counted; for memory and I/O, what it asked for."""
+import os
+import pathlib
+import sys
+
+import pytest
+from livelib import records
+
+MIB = 1 << 20
+FORKS = 600
+
+# Prints the CPU time that the kernel counts for the cgroup of version 2 of this process.
+STAT = """
+def cpu_stat():
+    path = next(l.split(":", 2)[2].strip() for l in open("/proc/self/cgroup") if l.startswith("0::"))
+    mount = next(l.split()[1] for l in open("/proc/mounts") if l.split()[2] == "cgroup2")
+    return int(open(mount + path + "/cpu.stat").readline().split()[1]) / 1e6
+"""
+
+
+@pytest.fixture
+def exact(here):
+    """Runs a command with --exact; a skip where the kernel or the permissions do not allow it."""
+    def run(command, *options):
+        path = here.path("run.jsonl")
+        path.unlink(missing_ok=True)
+        result = here.run(command, ["--exact", "-o", path, *options])
+        for note in result.notes:
+            if note.startswith("--exact: "):
+                pytest.skip(note)
+        result.lines = records(path, "process")
+        return result
+    return run
+
+
+def python(script, *args):
+    return [sys.executable, "-c", script, *args]
+
+
+def cpu_of(lines):
+    return sum(line["cpu_seconds"] for line in lines)
+
+
+def check(result, processes):
+    """What holds for every run: all processes have a line, the lines add up to the total, which is
+    that of the cgroup to 0.1 % (and the microsecond in which it counts)."""
+    assert sum(line.get("count", 1) for line in result.lines) == processes
+    assert all(line["recorded"] and line["end"] for line in result.lines)
+    assert result.total("processes_started") == processes
+    assert result.quality("processes_started") == "exact"
+    assert result.quality("cpu_seconds") == "exact"
+    assert cpu_of(result.lines) == pytest.approx(result.total("cpu_seconds"), rel=0.001, abs=3e-6 * processes)
+    for metric in ("io_written_bytes", "faults_minor", "memory_peak_bytes"):
+        assert result.quality(metric) == "exact", metric
+
+
+def test_fork_storm(exact):
+    result = exact(["sh", "-c", f"i=0; while [ $i -lt {FORKS} ]; do /bin/true; i=$((i+1)); done"], "-i", "5s")
+    check(result, FORKS + 1)
+    assert sum(line["name"] == "true" for line in result.lines) == FORKS
+    assert all(line["end"]["code"] == 0 for line in result.lines)
+    starts = {(line["pid"], line["start_ticks"]) for line in result.lines}
+    assert len(starts) == FORKS + 1
+
+
+def test_children_that_are_not_waited_for(exact):
+    script = """
+import os, signal, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+r, w = os.pipe()
+for i in range(50):
+    if os.fork() == 0:
+        sum(range(20000))
+        os.write(w, b"x" * 1000)
+        os._exit(3)
+os.close(w)
+while os.read(r, 65536):
+    pass
+"""
+    result = exact(python(script), "-i", "5s")
+    check(result, 51)
+    children = [line for line in result.lines if line["parent"] == result.lines[-1]["pid"]]
+    assert [line["end"]["code"] for line in result.lines].count(3) == 50
+    assert result.total("io_written_bytes") >= 50 * 1000
+    assert not any("lower bound" in note for note in result.notes), result.notes
+    assert all(line["io_written_bytes"] == 1000 for line in children)
+
+
+def test_daemon(exact):
+    script = "(setsid sh -c 'sleep 0.2; /bin/true; exit 7' >/dev/null 2>&1 &) ; exit 0"
+    result = exact(["sh", "-c", script], "--wait", "all")
+    assert sorted(line["end"]["code"] for line in result.lines) == [0, 0, 0, 0, 7]
+    check(result, 5)
+
+
+def test_short_spike_of_memory(exact):
+    spike = "import time; b = bytearray(500 << 20); time.sleep(0.03)"
+    result = exact(python(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spike!r}])"), "-i", "5s")
+    check(result, 2)
+    assert 500 * MIB <= result.figure("memory_peak_bytes")["max"] <= 530 * MIB
+    # The kernel's own count lacks some pages for each CPU, and wait4 may have them.
+    largest = max(line["memory_peak_bytes"] for line in result.lines)
+    assert 0 <= result.figure("memory_peak_bytes")["max"] - largest <= MIB
+    assert min(line["memory_peak_bytes"] for line in result.lines) < 100 * MIB
+
+
+def test_threads_that_exit(exact):
+    script = """
+import threading
+for _ in range(4):
+    threads = [threading.Thread(target=sum, args=(range(30000),)) for _ in range(20)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+"""
+    result = exact(python(script), "-i", "5s")
+    check(result, 1)
+    assert result.lines[0]["threads_ended"] == 81
+
+
+def test_direct_writes(exact):
+    path = pathlib.Path("direct")
+    result = exact(["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=32", "oflag=direct"], "-i", "5s")
+    if result.status:
+        pytest.skip("O_DIRECT is not supported here")
+    check(result, 1)
+    assert result.lines[0]["io_written_bytes"] >= 32 * MIB
+    assert result.lines[0]["storage_written_bytes"] == result.total("storage_written_bytes") >= 32 * MIB
+
+
+def test_exec_by_a_thread(exact):
+    """It takes over the pid of the first thread, which dies under it."""
+    script = """
+import os, threading, time
+def run():
+    sum(range(100000))
+    os.execv("/bin/true", ["true"])
+threading.Thread(target=run).start()
+time.sleep(5)
+"""
+    result = exact(python(script), "-i", "5s")
+    check(result, 1)
+    assert result.lines[0]["name"] == "true" and result.lines[0]["threads_ended"] == 2
+
+
+def test_nested_subreapers(exact):
+    script = """
+import ctypes, os, time
+def reaper(depth):
+    ctypes.CDLL(None).prctl(36, 1)
+    if depth:
+        if os.fork() == 0:
+            reaper(depth - 1)
+            os._exit(depth)
+    for i in range(3):
+        if os.fork() == 0:
+            if os.fork() == 0:
+                sum(range(10000))
+                os._exit(9)
+            os._exit(8)
+    try:
+        while True:
+            os.wait()
+    except ChildProcessError:
+        pass
+reaper(3)
+"""
+    result = exact(python(script), "-i", "5s")
+    check(result, 4 + 4 * 6)
+    codes = [line["end"]["code"] for line in result.lines]
+    assert codes.count(8) == codes.count(9) == 12
+
+
+def test_pid_namespace(exact):
+    burn = f"{sys.executable} -c 'sum(range(3000000))'"
+    result = exact(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", f"{burn} & {burn} & sleep 0.1"], "-i", "5s")
+    if result.status:
+        pytest.skip("no pid namespace can be made here")
+    check(result, 5)
+    assert {line["name"] for line in result.lines} >= {"unshare", "sh", "sleep"}
+    assert not any("lower bound" in note for note in result.notes), result.notes
+
+
+def test_ends(exact):
+    script = "sh -c 'exit 5'; sh -c 'kill -9 $$'; sh -c 'ulimit -c 0; kill -SEGV $$' 2>/dev/null; exit 6"
+    result = exact(["sh", "-c", script])
+    check(result, 4)
+    ends = sorted((line["end"]["status"], line["end"]["code"], line["end"]["signal"]) for line in result.lines
+                  if line["end"]["status"] == "exited")
+    assert ends == [("exited", 5, None), ("exited", 6, None)]
+    assert sorted(line["end"]["signal"] for line in result.lines if line["end"]["status"] == "signaled") == [9, 11]
+
+
+def test_commands_are_masked(exact):
+    result = exact(["sh", "-c", "/bin/true --password=hunter2 plain; exit 0"])
+    commands = [line.get("command", "") for line in result.lines]
+    assert any(c.startswith("/bin/true --password=*** plain") for c in commands), commands
+    assert "hunter2" not in here_text(result)
+
+
+def here_text(result):
+    return "".join(line.get("command", "") + line["name"] for line in result.lines if line["name"] == "true")
+
+
+def test_job_is_the_same(exact):
+    """The job sees neither a tracer, nor other signals, limits or descriptors."""
+    view = """
+import os, resource, signal
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print([status[k].strip() for k in ("TracerPid", "SigBlk", "SigIgn", "SigCgt", "Seccomp", "NoNewPrivs")])
+print([resource.getrlimit(n) for n in range(16)], sorted(os.listdir("/proc/self/fd")), os.nice(0))
+"""
+    plain = exact(python(view)).out
+    assert plain.startswith(b"['0', ")
+
+
+def test_cpu_time_of_the_cgroup(exact):
+    """The job's own reading of cpu.stat, all that it starts included."""
+    script = STAT + """
+import subprocess, sys
+for _ in range(20):
+    subprocess.run([sys.executable, "-c", "sum(range(200000))"])
+print(cpu_stat())
+"""
+    result = exact(python(script), "-i", "5s")
+    truth = float(result.out)
+    # The interpreter itself ends after it has read the file.
+    assert truth <= result.total("cpu_seconds") <= truth * 1.001 + 0.05
+    check(result, 21)
+
+
+def test_many_are_folded(exact):
+    """After 10,000 lines, processes are folded by program, parent and outcome; none is lost."""
+    storm = pathlib.Path(os.environ["TOLL_BUILD"]) / "tests" / "bench" / "storm"
+    if not storm.exists():
+        pytest.skip("tests/bench/storm is not built")
+    result = exact([storm.resolve(), "vfork", "15000"])
+    assert result.total("processes_started") == 15001
+    assert result.quality("processes_started") == "exact"
+    lost = [note for note in result.notes if "had no room for" in note]
+    if lost:
+        pytest.skip("the machine is too busy: " + lost[0])
+    check(result, 15001)
+    assert len(result.lines) <= 10002
+    folded = [line for line in result.lines if line.get("count")]
+    assert len(folded) == 1 and folded[0]["name"] == "storm" and folded[0]["end"]["code"] == 0
+    assert any("lines by program" in note or "line by program" in note for note in result.notes)
+
+
+def test_left_running(exact):
+    result = exact(["sh", "-c", "sleep 0.5 & /bin/true; exit 0"])
+    assert result.total("processes_started") == 3 and result.quality("processes_started") == "exact"
+    assert sorted(line["name"] for line in result.lines) == ["sh", "true"]
+
+
+def test_nobody_is_told(nobody):
+    """Without privileges the run goes on, with a note."""
+    path = nobody.path("summary.json")
+    status, out, err = nobody.call([nobody.toll, "run", "--exact", "--summary", "json", "--summary-to", path,
+                                    "--", "echo", "ran"])
+    assert status == 0 and out == b"ran\n"
+    assert b"--exact: " in err or not os.path.exists(path)
+
+
+def test_network_of_each_process(exact):
+    script = """
+import os, socket
+a = socket.create_server(("127.0.0.1", 0))
+if os.fork() == 0:
+    c = socket.create_connection(a.getsockname())
+    c.sendall(b"x" * 1000000)
+    os._exit(0)
+s, _ = a.accept()
+n = 0
+while data := s.recv(65536):
+    n += len(data)
+assert n == 1000000
+os.wait()
+"""
+    result = exact(python(script), "--network")
+    sides = sorted((line.get("socket_bytes_sent"), line.get("socket_bytes_received")) for line in result.lines)
+    if None in sides[0]:
+        pytest.skip("this kernel does not count bytes of sockets by process")
+    assert sides == [(0, 1000000), (1000000, 0)]
