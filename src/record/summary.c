@@ -271,11 +271,12 @@ static bool read_target_results(struct reading *r, void *object)
     size_t i = 0;
     json_in_array(&r->json);
     for (; json_in_item(&r->json); i++) {
+        if (i >= s->target_count)
+            return reading_wrong(r, "other targets than in the run");
         struct target_summary *t = &s->targets[i];
         struct record_fields fields[] = {{RECORD_OBJECT_target_result, t},
                                          {RECORD_OBJECT_limited, t}};
-        if (i >= s->target_count ||
-            !record_read(r, fields, ARRAY_LEN(fields), read_target_result_other, t))
+        if (!record_read(r, fields, ARRAY_LEN(fields), read_target_result_other, t))
             return false;
     }
     return i == s->target_count || reading_wrong(r, "other targets than in the run");
