@@ -95,11 +95,13 @@ MODULES = {
 }
 # Tested where they are, but too large for bootstrap.
 OPTIONAL_MODULES = {"matplotlib": "python3-matplotlib"}
+OPTIONAL_PROGRAMS = {"snakemake": "snakemake"}
 
 
 def lacking(*programs):
     """Why a test cannot run, for a skip; None when all of the programs are there."""
-    packages = {PROGRAMS[program] for program in programs if not shutil.which(program)}
+    known = {**PROGRAMS, **OPTIONAL_PROGRAMS}
+    packages = {known[program] for program in programs if not shutil.which(program)}
     return "needs the Debian package " + ", ".join(sorted(packages)) if packages else None
 
 

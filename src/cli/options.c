@@ -51,7 +51,7 @@ static void options_forget_list(struct settings *s, const struct option *o)
     *list = NULL;
 }
 
-bool option_is_given(const struct settings *s, const char *name)
+unsigned option_is_given(const struct settings *s, const char *name)
 {
     return s->given[option_by_name(name, s->mode) - options];
 }
@@ -107,7 +107,7 @@ int options_apply(struct settings *s, const struct option *o, const char *value,
     if (r == -EINVAL || choice < 0)
         return err_set(e, -EINVAL, "%s: invalid value '%s' (expected %s)", source,
                        value ? value : "", *accepted ? accepted : inner.message);
-    s->given[o - options] = true;
+    s->given[o - options] = ++s->given_count;
     return r < 0 ? err_set(e, r, "%s: out of memory", source) : 0;
 }
 

@@ -41,7 +41,9 @@ struct settings {
     const char *format; /* of outputs whose name does not tell one */
     const char *layout; /* of outputs that can carry it, or NULL */
     uint64_t for_ns;    /* how long to measure, 0: until it ends */
-    bool given[OPTIONS_AT_MOST];           /* by row of the table: given, from any source */
+
+    /* By row of the table: number of the option among all that were given; 0: not given. */
+    unsigned given[OPTIONS_AT_MOST], given_count;
     bool on_command_line[OPTIONS_AT_MOST]; /* … there */
     enum summary_format summary;
     const char *summary_to; /* a path, a number, or "-": stdout; NULL = stderr */
@@ -63,7 +65,7 @@ struct settings {
         bool is_descending;  /* as --sort has it */
         bool is_reversed;
         bool each_rank; /* of a parallel job, on its own line */
-    } list; /* which runs to list, besides labels */
+    } list;             /* which runs to list, besides labels */
     struct {
         uint64_t runs;           /* 0: not given */
         uint64_t warmup;         /* runs before those */
@@ -170,8 +172,9 @@ const struct option *option_by_variable(const char *variable, struct suggestion 
 /* The name that it had before, which still works, or NULL. */
 const char *option_old_name(const struct option *o);
 
-/* Whether the option was given, on the command line or elsewhere. */
-bool option_is_given(const struct settings *s, const char *name);
+/* Whether the option was given, on the command line or elsewhere. Not 0, and higher if it was given
+ * later, for options of which the last one counts. */
+unsigned option_is_given(const struct settings *s, const char *name);
 bool option_is_on_command_line(const struct settings *s, const char *name);
 
 /* -EINVAL and a sentence when an option on the command line would do nothing beside the others. */

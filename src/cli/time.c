@@ -36,17 +36,17 @@ static const char verbose_format[] = "\tCommand being timed: \"%C\"\n"
                                      "\tExit status: %x";
 static const char portable_format[] = "real %e\nuser %U\nsys %S";
 
-/* NULL: that of the layout. The last of several options wins there; here the more special one. */
+/* NULL: that of the layout. As there, the last of --format and --portability counts, and --verbose
+ * wherever it is. */
 static const char *time_format(const struct settings *set)
 {
     const char *of_environment = getenv("TIME");
     if (set->time.is_verbose)
         return verbose_format;
-    if (set->time.format)
-        return set->time.format;
-    if (set->time.is_portable)
+    if (set->time.is_portable &&
+        option_is_given(set, "portability") > option_is_given(set, "format"))
         return portable_format;
-    return of_environment;
+    return set->time.format ? set->time.format : of_environment;
 }
 
 /* "gnu-time,format=…", with each comma of the format doubled. */
