@@ -573,7 +573,7 @@ bool toll_tracker_contains(struct toll_tracker *t, pid_t pid);
 /* How a run ended. */
 struct toll_end {
     size_t size;
-    bool ended;    /* false: it still runs, or, with unknown, the record lacks its end */
+    bool ended;    /* false: it still runs, or, with unknown, the record is incomplete */
     bool signaled; /* ended by a signal */
     bool core_dumped;
     bool unknown;        /* exit status unknown: another process waited for it */
@@ -798,7 +798,7 @@ struct toll_export {
 };
 
 /* Convert a record to other formats, as they would have been written during the run. The record may
- * still grow, or lack its end: its summary is then made from the samples. Files are replaced when
+ * still grow, or be incomplete: its summary is then made from the samples. Files are replaced when
  * everything is written; on failure they stay as they were. -EBADMSG and the number of the line or
  * run: the record is damaged. -ENOENT: no such file or run. -EINVAL: a SQLite file that toll did
  * not write. */
@@ -817,7 +817,7 @@ struct toll_run {
     const struct toll_end *end; /* how it ended, and how long it took */
     uint64_t start_ns;          /* since 1970 */
     uint64_t samples;
-    bool cut_short;      /* the record lacks its end */
+    bool cut_short;      /* the record is incomplete */
     bool may_be_running; /* with cut_short: whether it is still measured is not known here */
     const struct toll_summary *summary; /* what it used; without its end, up to the last sample */
     const char *job_id, *array_index;   /* in a batch system, or "" */
@@ -904,7 +904,7 @@ struct toll_judgement {
  * A group of runs is a record, one of its runs ("RECORD:RUN", by its number or the end of its id),
  * a directory with records, or "name=GLOB" and labels, separated by commas ("name=build,branch=x"),
  * which are looked up in `in`, or in another place: "PLACE:name=build". In a group with runs that
- * ended well, those that failed or lack their end are left out. */
+ * succeeded, those that failed or are incomplete are left out. */
 struct toll_compare {
     size_t size;
     const char *const *groups;     /* NULL-terminated; the first is the baseline */

@@ -14,7 +14,7 @@ Conditions = Union[None, str, Iterable[str]]
 
 
 class Interval(NamedTuple):
-    """Where a change is, with this confidence."""
+    """The range of a change, with this confidence."""
 
     low: float
     high: float
@@ -22,7 +22,7 @@ class Interval(NamedTuple):
 
 
 class Change(Part):
-    """One figure of two groups of runs. Nothing is claimed that the runs do not show: look at
+    """One figure of two groups of runs. Only differences that the runs prove are claimed: see
     `result` before `change`."""
 
     __slots__ = ()
@@ -45,7 +45,7 @@ class Change(Part):
 
     @property
     def is_shown(self) -> bool:
-        """Whether the runs show a difference."""
+        """Whether the runs prove a difference."""
         return self.result == "different"
 
     @property
@@ -60,7 +60,7 @@ class Change(Part):
 
     @property
     def interval(self) -> Optional[Interval]:
-        """Where the change is; None without repeated runs."""
+        """The range of the change; None without repeated runs."""
         found = self._values["interval"]
         return None if found is None else Interval(found["low"], found["high"], found["confidence"])
 
@@ -155,7 +155,7 @@ class Comparison(Study):
 
     @property
     def failures(self) -> List[str]:
-        """A sentence for each condition that holds, or that cannot be judged."""
+        """A sentence for each condition that holds, or that cannot be checked."""
         return [str(one["sentence"]) for one in self._document["conditions"] if one["state"] == "failed"]
 
     @property

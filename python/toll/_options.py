@@ -124,7 +124,7 @@ class Destination(NamedTuple):
 
 
 def _is_one_output(outputs: object) -> bool:
-    """("csv", "a.csv") in the place of a list of such: "csv" is not a path with a suffix."""
+    """("csv", "a.csv") in place of a list of these: "csv" is not a path with a suffix."""
     if not isinstance(outputs, tuple) or len(outputs) not in (2, 3):
         return False
     return isinstance(outputs[0], str) and not {".", "/"} & set(outputs[0])

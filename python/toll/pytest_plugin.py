@@ -99,14 +99,14 @@ def limits_of(item: pytest.Item) -> Limits:
 
 
 def excesses(used: Dict[str, Used], limits: Limits) -> List[str]:
-    """A sentence for each limit that was exceeded, or that cannot be judged. A lower bound above
+    """A sentence for each limit that was exceeded, or that cannot be checked. A lower bound above
     its limit is proof; one below it passes, as far as could be seen."""
     found = []
     for figure, limit in limits.items():
         value, quality = used.get(figure, Used(None, "unknown"))
         most = _toll.number_text(limit, unit_of(figure))
         if value is None:
-            found.append(f"{FIGURES[figure]} is unknown, the limit of {most} cannot be judged")
+            found.append(f"{FIGURES[figure]} is unknown, the limit of {most} cannot be checked")
         elif value > limit:
             least = "at least " if quality == "lower bound" else ""
             spent = _toll.number_text(value, unit_of(figure))

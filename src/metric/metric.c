@@ -384,6 +384,7 @@ static void metric_suggest(const char *typed, struct suggestion *ret)
 
 int metric_check_globs(const char *globs, struct toll_error *e)
 {
+    const char *given = globs;
     char glob[NAME_MAX_LENGTH];
     unsigned seen = 0;
     while (globs && metric_next_glob(&globs, glob)) {
@@ -399,6 +400,7 @@ int metric_check_globs(const char *globs, struct toll_error *e)
                        glob);
     }
     if (globs && !seen)
-        return err_set(e, -EINVAL, "empty list of metrics ('toll metrics' lists all)");
+        return err_set(e, -EINVAL,
+                       "invalid metrics '%s' (expected names; 'toll metrics' lists all)", given);
     return 0;
 }

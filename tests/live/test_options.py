@@ -42,6 +42,39 @@ def test_bad_value(here, name, words):
     assert sorted(os.listdir(here.directory)) == []
 
 
+# Options of which any text is a value: names, patterns, files that are made or are not there.
+ANY_TEXT = {"name", "label", "match", "summary-to", "config", "in", "baseline", "prepare", "since-start",
+            "output", "carbon"}
+NONSENSE = ("", "nonsense", "-1", "1e999", ",", "nosuch/dir/x.csv")
+COMMANDS = ("run", "attach", "system", "report", "compare", "recommend", "list", "export", "doctor",
+            "metrics", "outputs", "mark", "layouts", "sub-tracking", "resend", "completion")
+TAILS = {"run": ["--", "touch", "ran"], "attach": ["--for", "10ms", str(os.getpid())],
+         "system": ["--for", "10ms"], "compare": ["a.jsonl", "b.jsonl"], "export": ["a.jsonl"]}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nonsense_for_every_option(here, command):
+    """Each option that the help lists, with values that cannot be right: one line that names the
+    option or the value and what is expected, 125, and nothing is started."""
+    text = here.call([here.toll, "help", command])[1].decode()
+    found = re.findall(r"^ {2,6}(?:-\w, )?(?:    )?--([\w-]+)(?: (\S.*?))?(?:  |$)", text, re.MULTILINE)
+    assert "help" in [name for name, _ in found]
+    for name, value in found:
+        for bad in NONSENSE if value else ("nonsense",):
+            status, out, err = here.call([here.toll, command, f"--{name}={bad}", *TAILS.get(command, [])])
+            shown = err.decode()
+            if name in ANY_TEXT and (bad or name == "name") and status == 0:
+                here.path("ran").unlink(missing_ok=True)
+                continue
+            assert status == 125, (name, bad, shown)
+            shown = re.sub("^sh: .*\n", "", shown)  # of --prepare
+            assert shown.startswith("toll: ") and shown.count("\n") == 1, (name, bad, shown)
+            assert out == b"" and not here.path("ran").exists()
+            if name not in ANY_TEXT | {"root"} and "no GPU found" not in shown:
+                assert bad in shown and name.rstrip("s") in shown.lower().replace("_", "-"), shown
+                assert "(expected " in shown or "lists" in shown or "no " in shown, shown
+
+
 @pytest.mark.parametrize("words", [["--no-such-option"], ["-Z"], ["--interval"], ["-i"], ["-o"],
                                    ["--interval=", "--", "true"], ["--quiet=perhaps", "--", "true"],
                                    [], ["--"], ["-q"]], ids=" ".join)

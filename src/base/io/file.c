@@ -65,7 +65,12 @@ int sysroot_open(struct sysroot *ret, const char *path, struct toll_error *e)
 {
     bool live = !path || strcmp(path, "/") == 0;
     int r = sysroot_open_at(ret, AT_FDCWD, live ? "/" : path, live);
-    return r < 0 ? err_set(e, r, "cannot open %s/proc: %s", live ? "" : path, strerror(-r)) : 0;
+    if (r == 0)
+        return 0;
+    return live
+               ? err_set(e, r, "cannot open /proc: %s", strerror(-r))
+               : err_set(e, r, "cannot open '%s/proc': %s (expected a directory with proc and sys)",
+                         path, strerror(-r));
 }
 
 int sysroot_open_proc(struct sysroot *ret, struct toll_error *e)

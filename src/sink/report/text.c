@@ -460,7 +460,7 @@ static void text_history(struct sink *s, const struct report_history *h)
     size_t begin = s->text.length;
     size_t shown = h->is_overview || h->count < ROWS ? h->count : ROWS;
     text_heading_line(s, h->is_overview ? "Runs" : "Earlier runs of this name",
-                      has_changes ? ", with the change from the run before\n" : "\n");
+                      has_changes ? ", with the change from the previous run\n" : "\n");
     size_t start = s->text.length;
     buf_puts(&s->text, "  started (UTC)");
     buf_pad(&s->text, start, INDENT + TIME);
