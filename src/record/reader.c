@@ -454,6 +454,8 @@ static void record_reader_item(struct record_reader *r, enum record_line type,
     case LINE_PROCESS:
         ret->kind = RECORD_PROCESS_END;
         ret->process_end = &d->process_end;
+        /* For a record without a summary, which would have its own. */
+        summary_process(&d->summary, d->process_end.process, &d->process_end);
         break;
     case LINE_MARK:
         ret->kind = read_mark_is_note(d) ? RECORD_NOTE : RECORD_MARK;

@@ -95,7 +95,7 @@ static void timeline_choose(struct timeline_part *p, const struct report_span *s
         for (unsigned k = 0; k < count && at_most < count; k++)
             larger += spans[k].cpu_seconds > spans[i].cpu_seconds ||
                       (spans[k].cpu_seconds == spans[i].cpu_seconds && k < i);
-        if (larger < at_most)
+        if (larger < at_most && spans[i].count < 2) /* of several in one line no time is known */
             timeline_add(p, &spans[i], all_ns);
     }
     qsort(p->bars, p->count, sizeof *p->bars, timeline_compare);
