@@ -458,8 +458,10 @@ static int process_split_io(struct process_reader *r, struct process_source *s, 
         row_put_u64(&p->own, id, min_u64(own, row_u64(whole, id)));
         inherited_put(&p->inherited, id, left_u64(row_u64(whole, id), own));
     }
+    if (all_own)
+        return 0;
     bool is_apart = p->has_ended ? process_had_no_threads(r, s, p) : !s->had_threads;
-    return all_own || (t.result == 0 && is_apart) ? 0 : -ENODATA;
+    return t.result == 0 && is_apart ? 0 : -ENODATA;
 }
 
 /* What was read before stays when the file cannot be read any more: an ordinary user may not read
