@@ -7,7 +7,7 @@ import json
 
 import pytest
 from hostlib import lacking
-from livelib import IS_ROOT, not_sanitized
+from livelib import IS_ROOT, not_sanitized, records
 
 MIB = 1 << 20
 CHILDREN, CHILD_CPU = 6, 0.03
@@ -88,6 +88,10 @@ with open(report, "w") as f:
 os._exit(status)
 """
 
+# What the note about --exact must name, if it is the reason for it.
+WHY = {"no BTF": "BTF", "own pid namespace": "pid namespace", "no cgroups": "no cgroup",
+       "cgroups read-only": "no cgroup", "cap bpf": "CAP_BPF", "cap perfmon and sys_admin": "CAP_PERFMON",
+       "bpf EPERM": "CAP_BPF"}
 Case = collections.namedtuple("Case", "name before lost")
 
 
@@ -145,16 +149,19 @@ def hinders(place, before):
 
 def run_job(place, before, is_careless, options, under_toll=True):
     before = [place.helper("deny"), *before[1:]] if before and before[0] == "DENY" else before
-    report, summary = place.path("report.json"), place.path("summary.json")
-    report.unlink(missing_ok=True)
+    report, summary, lines = (place.path(name) for name in ("report.json", "summary.json", "run.jsonl"))
+    for path in (report, lines):
+        path.unlink(missing_ok=True)
     words = json.dumps([CHILDREN, CHILD_CPU, WRITTEN, PEAK, SENT, DATAGRAM_BYTES, STATUS, is_careless,
                         str(report)])
-    toll = [place.toll, "run", "-i", "50ms", *options, "--summary", "json", "--summary-to", summary,
+    toll = [place.toll, "run", "-i", "50ms", *options, "-o", lines, "--summary", "json", "--summary-to", summary,
             "--"] if under_toll else []
     status, out, err = place.call([*before, *toll, "/usr/bin/python3", "-c", JOB, words])
     assert status == STATUS, err.decode()
     assert out == b"the job's own words\n"
-    return json.loads(report.read_text()), json.loads(summary.read_text()) if under_toll else None
+    truth = json.loads(report.read_text())
+    truth["lines"] = records(lines, "process") if under_toll else []
+    return truth, json.loads(summary.read_text()) if under_toll else None
 
 
 def check_figure(name, figure, key, least, most, wrong):
@@ -170,6 +177,27 @@ def check_figure(name, figure, key, least, most, wrong):
         wrong.append(f"{name}: more than the {most} there can be: {figure}")
     elif figure["quality"] in ("exact", "exact if reaped") and value < least:
         wrong.append(f"{name}: less than the {least} there are: {figure}")
+
+
+def check_lines(truth, summary, wrong):
+    """Of processes that ended: all of them, and what they used and sent, if the kernel recorded them."""
+    recorded = [line for line in truth["lines"] if line.get("recorded")]
+    is_on = not any(note.startswith("--exact: ") for note in summary["notes"])
+    if len(truth["lines"]) > 1 + CHILDREN:
+        wrong.append(f"more processes have ended than there were: {truth['lines']}")
+    if not is_on:
+        if recorded:
+            wrong.append("ends are called recorded that were not")
+        return
+    if len(recorded) != 1 + CHILDREN:
+        wrong.append(f"{len(recorded)} processes were recorded")
+    used = sum(line["cpu_seconds"] for line in recorded)
+    if not truth["cpu"] - 0.002 <= used <= truth["cpu"] + CPU_MORE:
+        wrong.append(f"the processes have {used} s together, not {truth['cpu']}")
+    for key in ("socket_bytes_sent", "socket_bytes_received"):
+        moved = [line[key] for line in recorded if key in line]
+        if truth["network"] and moved and sum(moved) != SENT + DATAGRAM_BYTES:
+            wrong.append(f"{key}: {moved}")
 
 
 def check(case, truth, summary, is_careless):
@@ -190,6 +218,10 @@ def check(case, truth, summary, is_careless):
         for way in ("sent", "received"):
             least = SENT if combined[f"network_{way}_bytes"]["from"].startswith("TCP") else both
             check_figure(way, combined[f"network_{way}_bytes"], "total", least, both * more, wrong)
+    check_lines(truth, summary, wrong)
+    why = [note for note in summary["notes"] if note.startswith("--exact: ")]
+    if case.name in WHY and not any(WHY[case.name] in note for note in why):
+        wrong.append(f"no reason is given for what --exact lacks: {why}")
     if is_careless and combined["cpu_seconds"]["quality"] == "exact if reaped":
         wrong.append("CPU time of children that no process waited for is called complete")
     for name in case.lost:
@@ -198,7 +230,7 @@ def check(case, truth, summary, is_careless):
     assert not wrong, "\n".join(wrong + summary["notes"])
 
 
-OPTIONS = ["--network", "--watch-exits", "--threads", "--memory", "pss"]
+OPTIONS = ["--network", "--watch-exits", "--exact", "--threads", "--memory", "pss"]
 
 
 @not_sanitized

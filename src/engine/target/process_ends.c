@@ -564,7 +564,7 @@ void process_ends_open(struct process_ends *l, struct tracked *t, const struct j
         return;
     row_init(&l->sum, ENTITY_PROCESS);
     if (j->own.dir < 0)
-        l->failure = -ENOENT;
+        l->failure = -ENODEV;
     else
         l->failure = task_ends_open(&l->source, j->own.dir, t->options->network);
     if (!l->source)
@@ -581,12 +581,15 @@ void process_ends_begin(struct process_ends *l, struct tracked *t, const struct 
         wakeup_watch_edge(wakeup, task_ends_fd(l->source));
     if (!l->failure)
         return;
-    const char *why = l->failure == -ENOENT  ? "the command has no cgroup of its own of version 2"
-                      : l->failure == -EPERM || l->failure == -EACCES
-                          ? "CAP_BPF and CAP_PERFMON are needed"
-                      : l->failure == -EOPNOTSUPP
-                          ? "unknown types of this kernel, or toll is in a pid namespace"
-                                                  : strerror(-l->failure);
+    const char *why = strerror(-l->failure);
+    switch (-l->failure) {
+    case ENODEV: why = "the command has no cgroup of its own of version 2"; break;
+    case EPERM:
+    case EACCES: why = "CAP_BPF and CAP_PERFMON are needed"; break;
+    case ENOENT: why = "this kernel does not describe its types (BTF)"; break;
+    case EOPNOTSUPP: why = "this kernel has other types than expected"; break;
+    case EXDEV: why = "toll runs in a pid namespace"; break;
+    }
     tracked_note(t,
                  "--exact: ends of processes are not recorded: %s (see toll doctor exact); processes "
                  "that live between two samples are not listed",
