@@ -101,7 +101,7 @@ def test_threads_that_come_and_go(place):
     used = result.total("cpu_seconds")
     seen = sum(row["cpu_seconds"].get("total", 0) for row in result.summary["threads"])
     assert used > 0.24 and seen < used
-    assert [n for n in notes(result.summary) if "came and went between two" in n]
+    assert [n for n in notes(result.summary) if "too short-lived to be read" in n]
 
 
 def test_no_rows_without_the_option(here):
@@ -119,7 +119,7 @@ def test_many_threads_are_bounded(here):
     assert job.end() == 0
     found = json.loads(summary.read_text())
     assert 32 <= len(rows(found)) == len(found["threads"]) <= 256
-    further = [n for n in notes(found) if "further threads" in n]
+    further = [n for n in notes(found) if "more threads used" in n]
     assert bool(further) == (len(rows(found)) < 61)
 
 
