@@ -18,6 +18,7 @@
 #pragma once
 
 #include "account/members.h"
+#include "metric/frame.h"
 #include "metric/metric.h"
 
 /* Sums over the live members, one set for all and one without the main process. */
@@ -141,3 +142,28 @@ void ledger_add_up(struct ledger *whole, const struct row *const targets[], size
  * was counted by a cgroup, which misses nobody. last: user and system time make up its CPU time. */
 void ledger_at_least(struct ledger *whole, const struct row *const targets[], size_t count,
                      bool last, struct row *combined);
+
+/* ==== Rates =================================================================================== */
+
+/* Counters to rates. A mean over the run is total over time; these are the steps in between. */
+
+/* ==== Rates =================================================================================== */
+
+/* A counter that begins at zero now. */
+void rates_begin(struct rate rates[RATES_PER_ENTITY], uint64_t now_ns);
+
+/* Put the rates of the row's entity into it, from what their counters grew since they were last
+ * known, which need not be the tick before. most_cores: that a process can use at once; 0: any. */
+void rates_put(struct rate rates[RATES_PER_ENTITY], struct row *row, enum entity_kind kind,
+               uint64_t now_ns, double most_cores);
+
+/* ==== Settle ================================================================================== */
+
+/* What the kernel says of a thing of the machine, made to figures of the run. */
+
+/* Takes what counters have now as what they count from, where nothing was taken before. */
+void settle_base(struct instance *m);
+
+/* From m->read to m->row: counters from their first reading on (since_start: from the machine's
+ * start), then the rates. */
+void settle(struct instance *m, bool since_start, uint64_t now_ns);

@@ -176,12 +176,6 @@ static void add_check(struct buf *b, const struct toll_check *c, bool color, boo
 /* ---- Problems, by their causes ----------------------------------------------------------------
  */
 
-/* Whether one fix is for both. */
-static bool doctor_has_same_cause(const struct toll_check *a, const struct toll_check *b)
-{
-    return (a->needs_root && b->needs_root) || (*a->remedy && strcmp(a->remedy, b->remedy) == 0);
-}
-
 static void doctor_add_fix(struct buf *b, const char *fix, bool ascii)
 {
     enum { FIX_COLUMN = 4 };
@@ -233,7 +227,9 @@ static void doctor_add_problems(const struct request *r, struct buf *b, bool col
         size_t members = 1, left = 0;
         bool needs_root = problems[0]->needs_root;
         for (size_t i = 1; i < count; i++)
-            if (doctor_has_same_cause(group[0], problems[i])) {
+            /* One fix is for both. */
+            if ((group[0]->needs_root && problems[i]->needs_root) ||
+                (*group[0]->remedy && strcmp(group[0]->remedy, problems[i]->remedy) == 0)) {
                 needs_root &= problems[i]->needs_root;
                 group[members++] = problems[i];
             } else {

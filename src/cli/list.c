@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * toll list: the runs of records and of directories with records, as a table or as JSON. */
-#include "cli/list.h"
 #include "base/clock.h"
 #include "base/io/file.h"
 #include "base/memory.h"
@@ -9,6 +8,7 @@
 #include "base/text/json.h"
 #include "base/text/scan.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 
 #include <fcntl.h>
 #include <fnmatch.h>

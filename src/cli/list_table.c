@@ -7,8 +7,9 @@
 #include "base/rank.h"
 #include "base/text/scan.h"
 #include "cli/cli.h"
-#include "cli/list.h"
+#include "cli/options.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

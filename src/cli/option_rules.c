@@ -316,13 +316,6 @@ const char *output_format(const struct settings *s, const char *output, const ch
     return s->format ? s->format : layout_option_usual_format(own ? own : s->layout);
 }
 
-/* Whether rows of a layout go to an output. */
-static bool takes_series(const struct settings *s, const char *output, const char *layout)
-{
-    const char *path, *format = output_format(s, output, &path);
-    return file_is_directory(path) || has_series(layout, format);
-}
-
 static bool set_interval_of(struct settings *s, const char *layout)
 {
     const struct toll_layout *d = layout ? layout_named(layout) : NULL;
@@ -338,7 +331,9 @@ void layout_set_interval(struct settings *s)
     for (const char **o = s->outputs; o && *o && !is_set; o++) {
         CLEANUP_FREE char *own = output_layout(*o);
         const char *layout = own ? own : s->layout;
-        is_set = takes_series(s, *o, layout) && set_interval_of(s, layout);
+        const char *path, *format = output_format(s, *o, &path);
+        is_set = (file_is_directory(path) || has_series(layout, format)) &&
+                 set_interval_of(s, layout);
     }
     bool has_stdout = !s->outputs || s->json || s->csv;
     if (!is_set && has_stdout && s->mode != FOR_RUN && layout_series(s))

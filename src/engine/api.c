@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The public calls of toll.h. */
-#include "engine/api.h"
+#include "engine/tracker.h"
 
 #include "base/err.h"
 #include "base/thread.h"
@@ -11,10 +11,10 @@
 #include "engine/step.h"
 #include "engine/target/cgroups.h"
 #include "engine/target/gpus.h"
-#include "engine/target/membership.h"
 #include "engine/target/network.h"
 #include "engine/target/reap.h"
 #include "engine/target/targets.h"
+#include "engine/target/walk.h"
 #include "engine/tick.h"
 #include "metric/metric.h"
 #include "sink/words.h"

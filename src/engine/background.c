@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 #include "base/thread.h"
-#include "engine/api.h"
 #include "engine/step.h"
 #include "engine/target/gpus.h"
 #include "engine/tracker.h"
@@ -434,14 +433,6 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     return r;
 }
 
-/* The program has closed its end of the pipe: through the sampler's. */
-static int open_wake_again(const struct background *b)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/fd/%d", (int)b->sampler_id, b->woken);
-    return open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
 void background_wake(struct toll_tracker *t)
 {
     const struct background *b = &t->background;
@@ -449,7 +440,12 @@ void background_wake(struct toll_tracker *t)
         return;
     atomic_fetch_add(&t->tracked.reader.own.wakes, 1);
     bool is_there = known_file_is_there(&b->wake);
-    CLEANUP_CLOSE int again = is_there ? -1 : open_wake_again(b);
+    CLEANUP_CLOSE int again = -1;
+    if (!is_there) { /* the program has closed its end of the pipe: through the sampler's */
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/task/%d/fd/%d", (int)b->sampler_id, b->woken);
+        again = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    }
     if (write(is_there ? b->wake.fd : again, "", 1) < 0)
         return; /* the pipe is full: it is awake */
 }

@@ -8,7 +8,6 @@
 #include "engine/settings.h"
 #include "engine/target/cgroups.h"
 #include "engine/target/gpus.h"
-#include "engine/target/membership.h"
 #include "engine/target/network.h"
 #include "engine/target/reap.h"
 #include "engine/target/targets.h"
@@ -16,7 +15,7 @@
 #include "engine/tick.h"
 #include "engine/tracker.h"
 #include "source/cgroup/cgroup.h"
-#include "source/machine/cpu.h"
+#include "source/machine/machine.h"
 
 #include <fcntl.h>
 #include <stdio.h>

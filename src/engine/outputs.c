@@ -8,7 +8,6 @@
 #include "base/text/buf.h"
 #include "base/text/encoding.h"
 #include "base/text/secrets.h"
-#include "engine/api.h"
 #include "engine/tracker.h"
 
 #include <stdarg.h>
@@ -269,7 +268,8 @@ static void outputs_call_lost(struct outputs *o, const struct output_summary *of
     outputs_call_ending(o, true, sentence);
 }
 
-/* Outputs with senders end first, all at once: the summary that the others get has their outcome. */
+/* Outputs with senders end first, all at once: the summary that the others get has their outcome.
+ */
 static void end_senders(struct outputs *o)
 {
     bool has_any = false;

@@ -3,10 +3,10 @@
  * process itself is read by calls, without a tracker. */
 #include "base/err.h"
 #include "base/io/file.h"
-#include "engine/api.h"
 #include "engine/step.h"
 #include "engine/target/targets.h"
 #include "engine/tick.h"
+#include "engine/tracker.h"
 #include "source/proc/own.h"
 
 #include <string.h>

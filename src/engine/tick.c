@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/tick.h"
 
-#include "account/rates.h"
+#include "account/ledger.h"
 #include "engine/step.h"
 #include "engine/target/gpus.h"
-#include "engine/target/membership.h"
 #include "engine/target/targets.h"
 #include "engine/target/threads.h"
 #include "engine/target/walk.h"

@@ -3,6 +3,7 @@
  * tick.c. */
 #pragma once
 
+#include "base/text/buf.h"
 #include "engine/background.h"
 #include "engine/marks/marks.h"
 #include "engine/outputs.h"
@@ -18,6 +19,7 @@
 #include "engine/tick.h"
 #include "summary/summary.h"
 #include "toll.h"
+#include "toll_compat.h"
 
 struct replay;
 
@@ -65,3 +67,31 @@ static inline bool is_elsewhere(const struct toll_tracker *t)
 {
     return !t || t->owner_pid != getpid();
 }
+
+/* ==== Results ================================================================================= */
+
+/* The results of a run as it is now, for callers that hold the tracker's lock. */
+
+/* ==== Results ================================================================================= */
+
+/* A summary in the format and the layout of an output. 0, or -errno and a sentence. */
+int results_write(struct toll_tracker *t, const struct toll_output *like, struct buf *ret,
+                  struct toll_error *e);
+
+/* What most programs want to know of a run that is judged. */
+struct toll_summary results_summarize(const struct summary *s);
+
+/* ==== Lifetime ================================================================================ */
+
+/* How a tracker comes to be, is finished, and goes. */
+
+/* As toll_tracker_new and toll_tracker_finish say. */
+int lifetime_new(struct toll_tracker **ret, const struct toll_options *options,
+                 struct toll_error *e);
+int lifetime_finish(struct toll_tracker *t);
+
+/* 0, or -ESRCH and a sentence in a fork. */
+int lifetime_check_owner(const struct toll_tracker *t, struct toll_error *e);
+
+/* Closes and frees everything but the tracker itself. */
+void lifetime_close(struct toll_tracker *t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * What the job reports about itself: lines of marks, and their totals in the summary. Notes of toll
  * are lines of the same type as events. */
+#include "record/keys.h"
 #include "record/reading.h"
-#include "record/write.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 
 #include "base/err.h"
 #include "base/io/file.h"
-#include "record/sqlite/rows.h"
-#include "record/write.h"
+#include "record/keys.h"
+#include "record/sqlite/sqlite.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The first line of a run: what does not change while it goes on. */
+#include "record/keys.h"
 #include "record/reading.h"
-#include "record/write.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Samples and processes that left: rows of figures by the names of their metrics. */
+#include "record/keys.h"
 #include "record/reading.h"
-#include "record/write.h"
 
 /* ==== Rows ==================================================================================== */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The last line of a run: its summary. */
+#include "record/keys.h"
 #include "record/reading.h"
-#include "record/write.h"
 
 #include <math.h>
 

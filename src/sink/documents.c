@@ -14,7 +14,7 @@
  * A figure that is not known is missing. "JS1:None" is the word for a job without figures. */
 #include "base/text/encoding.h"
 #include "base/text/json.h"
-#include "record/write.h"
+#include "record/keys.h"
 #include "sink/sink.h"
 #include "sink/words.h"
 

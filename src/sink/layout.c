@@ -3,7 +3,7 @@
 #include "layout/layout.h"
 #include "base/err.h"
 #include "base/text/json.h"
-#include "layout/gpu_tracker/blocks.h"
+#include "layout/gpu_tracker/gpu_tracker.h"
 #include "layout/translation.h"
 #include "sink/sink.h"
 

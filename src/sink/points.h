@@ -6,9 +6,11 @@
 #pragma once
 
 #include "base/text/buf.h"
+#include "base/text/scan.h"
 #include "metric/frame.h"
 #include "metric/metric.h"
 #include "sink/sender.h"
+#include "sink/sink.h"
 #include "summary/summary.h"
 
 #include <pthread.h>
@@ -139,3 +141,81 @@ void point_batch_sort(struct point_batch *p);
 bool point_is_end(double value);
 
 void point_batch_done(struct point_batch *p);
+
+/* ==== Remote write ============================================================================ */
+
+/* The message of Prometheus remote write 1.0:
+ *
+ *   message WriteRequest   { repeated TimeSeries = 1; repeated MetricMetadata = 3; }
+ *   message TimeSeries     { repeated Label labels = 1; repeated Sample samples = 2; }
+ *   message Label          { string name = 1; string value = 2; }
+ *   message Sample         { double value = 1; int64 timestamp = 2; }   in milliseconds
+ *   message MetricMetadata { type = 1; string metric_family_name = 2; help = 4; unit = 5; }
+ *
+ * A request has each series once, with its samples in the order of time. */
+
+/* A series: begin it with its labels, to which the name is added, add samples, end it. */
+size_t write_request_begin_series(struct buf *b, const char *name, const struct labels *labels);
+void write_request_add_sample(struct buf *b, double value, int64_t time_ms);
+void write_request_end_series(struct buf *b, size_t began);
+
+void write_request_add_metadata(struct buf *b, const char *name, bool is_counter, const char *help,
+                                const char *unit);
+
+/* Adds a request with some figures of another: samples in their order, and descriptions of metrics,
+ * which count as one each. Each series keeps all labels. Malformed input adds nothing. */
+void write_request_cut(struct buf *b, struct scan request, uint64_t first, uint64_t count);
+
+/* The number of figures. */
+uint64_t write_request_count(struct scan request);
+
+/* ==== Text format ============================================================================= */
+
+/* Figures as text for Prometheus: OpenMetrics 1.0, or the older text format of Pushgateway and the
+ * textfile collector.
+ *   # TYPE toll_target_cpu_seconds counter
+ *   # UNIT toll_target_cpu_seconds seconds
+ *   # HELP toll_target_cpu_seconds CPU time in user and system mode together
+ *   toll_target_cpu_seconds_total{instance="box",run="make",scope="main"} 1.5
+ *   # EOF */
+
+enum exposition_flavour { EXPOSITION_OPENMETRICS, EXPOSITION_TEXT };
+
+/* The lines that describe a family. */
+void exposition_family(struct buf *b, enum entity_kind kind, const struct metric *m,
+                       enum exposition_flavour flavour);
+
+/* The beginning of a sample: the name, the labels, and a blank. */
+void exposition_series(struct buf *b, const struct point_row *row, const struct metric *m);
+
+/* A number; NaN and infinity, too. */
+void exposition_number(struct buf *b, double value);
+
+/* The newest value of each series, and how the run ended. */
+struct exposition {
+    struct points *points; /* borrowed */
+    double *values;        /* owned, by series; NAN: none */
+    size_t count;
+    struct labels of_run;
+    struct run_end end;
+};
+
+/* The labels of the run; with its id if points->with_id. */
+void exposition_begin(struct exposition *x, const struct run *run);
+
+void exposition_done(struct exposition *x);
+
+/* Updates the values from a chunk. 0 or -ENOMEM. */
+int exposition_take(struct exposition *x, const char *chunk, size_t length);
+
+/* Adds the chunk of the end of a run. */
+void exposition_add_end(struct buf *b, const struct summary *s);
+
+/* Reads the chunk of the end: gauges are removed, counters and peaks stay. */
+void exposition_take_end(struct exposition *x, const char *chunk, size_t length);
+
+/* Updates from all chunks of a batch. */
+void exposition_take_batch(struct exposition *x, const struct batch *b);
+
+/* Adds all values, family by family. */
+void exposition_write(const struct exposition *x, struct buf *b, enum exposition_flavour flavour);

@@ -11,12 +11,12 @@
  * quick; those that deliver may take their time. The two share nothing but what they lock. */
 #pragma once
 
+#include "base/err.h"
 #include "base/io/output_file.h"
 #include "base/text/buf.h"
 #include "base/text/json.h"
 #include "layout/layout.h"
 #include "metric/frame.h"
-#include "metric/mark.h"
 #include "metric/metric.h"
 #include "sink/sender.h"
 #include "summary/phases.h"
@@ -322,3 +322,29 @@ enum { RUN_FACTS_AT_MOST = 2 };
 size_t run_end_facts(const struct run_end *e, struct run_fact ret[RUN_FACTS_AT_MOST]);
 
 double run_fact_value(const struct run_fact *f);
+
+/* ==== SQLite ================================================================================== */
+
+/* One SQLite file that is written: made before anything runs, then opened again by the thread that
+ * writes to it. Several programs may write to the same file at once; each batch is a transaction.
+ */
+
+/* Makes the file, or makes sure that it is one of toll's, and that it can be written to: a file of
+ * somebody else is not touched. *ret_made: it was not there. */
+int sqlite_file_prepare(const char *path, bool *ret_made, struct toll_error *e);
+
+/* Removes a file that was made for a run that never began, unless there are others' runs in it. */
+void sqlite_file_discard(const char *path);
+
+struct sqlite_file;
+
+/* e is never NULL below, and what it says does not name the file. is_apart: the calling thread has
+ * descriptors of its own. */
+int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
+                     struct toll_error *e);
+
+/* Accepts NULL. */
+void sqlite_file_close(struct sqlite_file *f);
+
+/* All of it or nothing. The run has to be in the first batch. */
+int sqlite_file_write(struct sqlite_file *f, const struct batch *b, struct toll_error *e);

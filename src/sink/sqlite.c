@@ -2,14 +2,12 @@
  * A SQLite file: the record for queries. While a sample is taken its rows are put into a log; the
  * sender's thread writes them to the file, a transaction for each batch. docs/sqlite.md describes
  * the tables. */
-#include "sink/sqlite.h"
+#include "sink/sink.h"
 
 #include "base/io/file.h"
 #include "base/io/output_file.h"
 #include "base/io/sqlite.h"
-#include "record/sqlite/rows.h"
-#include "record/sqlite/schema.h"
-#include "sink/sink.h"
+#include "record/sqlite/sqlite.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The contract of a source of figures about the machine: one file each, one line in collector.c.
+ * The contract of a source of figures about the machine: one file each, one line in the list in
+ * probe.c.
  *
  * A collector owns its instances and puts those it has read in this tick into the list; figures of
  * the machine as a whole go into the one instance that all collectors share. What cannot be read is

@@ -2,6 +2,7 @@
 #include "source/probe.h"
 
 #include "base/process.h"
+#include "source/collector.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,6 +11,14 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+const struct collector *const collectors[] = {
+    &collector_machine_cpu,    &collector_machine_memory,
+    &collector_machine_paging, &collector_machine_load,
+    &collector_disks,          &collector_mounts,
+    &collector_netifs,         &collector_sensors,
+    &collector_rapl,           NULL,
+};
 
 /* ---- Findings -------------------------------------------------------------------------------- */
 

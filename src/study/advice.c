@@ -50,13 +50,6 @@ double study_round_up(double value, double step)
     return (steps + (steps * step < value)) * step;
 }
 
-/* In steps that leave two or three digits: what is pasted can be read. */
-static double round_memory(double bytes)
-{
-    double step = bytes < 1000 * MIB ? 10 * MIB : bytes < 10000 * MIB ? 100 * MIB : 1024 * MIB;
-    return study_round_up(bytes, step);
-}
-
 /* A quantile is the middle of a bucket, and may be 1 part in 64 too large: a little above a whole
  * number of cores is that number. */
 static unsigned whole_cores(double cores)
@@ -146,7 +139,9 @@ static void advise_memory(struct study_advice *a, size_t finished_peaks)
         a->memory_is_least = true; /* it was not enough; how much would be is not known */
     }
     bytes = bytes < MOST_MEMORY ? bytes : MOST_MEMORY;
-    a->memory_bytes = bytes > 0 ? round_memory(bytes) : 0;
+    /* In steps that leave two or three digits: what is pasted can be read. */
+    double step = bytes < 1000 * MIB ? 10 * MIB : bytes < 10000 * MIB ? 100 * MIB : 1024 * MIB;
+    a->memory_bytes = bytes > 0 ? study_round_up(bytes, step) : 0;
 }
 
 static bool is_evidence(const struct study_run *r)

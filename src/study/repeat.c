@@ -102,11 +102,6 @@ static struct repeat_group *repeats_group(struct toll_repeats *r, const struct s
     return g;
 }
 
-static bool run_has_failed(const struct study_run *run)
-{
-    return !run->end.ended || run->end.unknown || run->end.signaled || run->end.status;
-}
-
 int repeats_add(struct toll_repeats *r, const struct summary *s, const char *const *parameters)
 {
     if (!study_add_summary(&r->runs, s))
@@ -119,7 +114,7 @@ int repeats_add(struct toll_repeats *r, const struct summary *s, const char *con
         return -ENOMEM;
     }
     g->runs[g->count++] = r->runs.count - 1;
-    g->failed += run_has_failed(run);
+    g->failed += !run->end.ended || run->end.unknown || run->end.signaled || run->end.status;
     return 0;
 }
 

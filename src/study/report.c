@@ -39,12 +39,6 @@ static void written_run_done(struct written_run *w)
     *w = (struct written_run){0};
 }
 
-static void reporting_note(const struct reporting *p, const char *sentence)
-{
-    if (p->asked.note)
-        p->asked.note(p->asked.note_arg, sentence);
-}
-
 static bool reporting_wants(const struct reporting *p, const struct record_item *item)
 {
     const char *id = p->asked.run_id;
@@ -197,8 +191,8 @@ static void reporting_note_ends(const struct reporting *p, const struct study_ru
             }
         if (p->runs[i].cut_short)
             buf_puts(&b, p->runs[i].cut_short);
-        if (b.length && !buf_failed(&b))
-            reporting_note(p, b.data);
+        if (b.length && !buf_failed(&b) && p->asked.note)
+            p->asked.note(p->asked.note_arg, b.data);
         buf_done(&b);
     }
 }

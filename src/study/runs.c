@@ -682,14 +682,6 @@ static void study_rank_describe(struct study_ranks *k, const struct study_run *r
     }
 }
 
-static size_t study_number(const char *text)
-{
-    size_t number = 0;
-    for (; *text >= '0' && *text <= '9' && number < SIZE_MAX / 20; text++)
-        number = number * 10 + (size_t)(*text - '0');
-    return number;
-}
-
 int study_ranks_newest(struct study_ranks *k, const struct study_runs *runs, struct report_job *ret)
 {
     struct rank_run *places = calloc(runs->count + 1, sizeof *places);
@@ -734,7 +726,9 @@ int study_ranks_newest(struct study_ranks *k, const struct study_runs *runs, str
         ret->job_id = newest->job.id;
         ret->array_index = newest->job.array_index;
         ret->launcher = newest->parallel.launcher;
-        ret->world_size = study_number(newest->parallel.world_size);
+        struct scan ranks = scan_string(newest->parallel.world_size);
+        uint64_t number;
+        ret->world_size = scan_u64(&ranks, &number) ? number : 0;
     }
     if (result == 0 && members > 1)
         result = ret->ranks && report_job_finish(ret) ? 1 : -ENOMEM;

@@ -206,13 +206,6 @@ bool phase_figures_has(const struct metric *m)
     return is_looked_at(m) || m->fold == FOLD_RATE;
 }
 
-/* Read before the phase began, so that what was used in between would count for the phase: it
- * counts from the first look that has read it since. */
-static bool is_outdated(const struct phase_figures *f, enum metric_id id, uint64_t refreshed_ns)
-{
-    return id == process_cpu_wait_seconds && !row_has(&f->base, id) && refreshed_ns < f->first_ns;
-}
-
 void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t at_ns,
                         uint64_t refreshed_ns)
 {
@@ -226,7 +219,10 @@ void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t
             continue;
         if (row->at_least >> id & 1 && !phase_look_at_bound(f, id))
             continue;
-        if (is_outdated(f, id, refreshed_ns)) {
+        /* Read before the phase began, so that what was used in between would count for the phase:
+         * it counts from the first look that has read it since. */
+        if (id == process_cpu_wait_seconds && !row_has(&f->base, id) &&
+            refreshed_ns < f->first_ns) {
             f->late |= BIT(id);
             continue;
         }
@@ -383,13 +379,6 @@ static struct phase *phases_take_out(struct phases *p, size_t at, uint64_t at_ns
     return one;
 }
 
-static int phases_make_room(struct phases *p)
-{
-    if (p->count == PHASES_AT_MOST)
-        return -ENOSPC;
-    return ARRAY_RESERVE(p->open, p->capacity, p->count + 1) ? 0 : -ENOMEM;
-}
-
 int phases_begin(struct phases *p, const char *name, pid_t pid, uint64_t at_ns, struct phase **ret)
 {
     size_t at = phases_find(p, name, pid, true); /* another one may have the pid now */
@@ -397,9 +386,10 @@ int phases_begin(struct phases *p, const char *name, pid_t pid, uint64_t at_ns, 
         p->open[at - 1]->depth++;
         return 1;
     }
-    int r = phases_make_room(p);
-    if (r < 0)
-        return r;
+    if (p->count == PHASES_AT_MOST)
+        return -ENOSPC;
+    if (!ARRAY_RESERVE(p->open, p->capacity, p->count + 1))
+        return -ENOMEM;
     struct phase *one = calloc(1, sizeof *one);
     char *copy = strdup(name);
     if (!one || !copy) {

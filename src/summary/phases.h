@@ -4,7 +4,6 @@
 #pragma once
 
 #include "metric/frame.h"
-#include "metric/mark.h"
 #include "metric/metric.h"
 
 /* ==== Phase figures =========================================================================== */

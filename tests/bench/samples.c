@@ -10,9 +10,8 @@
  */
 #include "base/clock.h"
 #include "base/io/sqlite.h"
-#include "record/sqlite/rows.h"
+#include "record/sqlite/sqlite.h"
 #include "sink/sink.h"
-#include "sink/sqlite.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -7,7 +7,7 @@
 #include "base/text/scan.h"
 #include "base/text/secrets.h"
 #include "fuzz.h"
-#include "metric/mark.h"
+#include "metric/frame.h"
 #include "metric/metric.h"
 #include "study/study.h"
 

@@ -65,7 +65,8 @@ def test_as_expected(run, suffix, outputs, request):
 
 
 def test_nothing_else_is_expected():
-    assert {path.stem for path in EXPECTED.iterdir()} == {*recorded.RUNS, "doctor", "recommend", "report", "terminals"}
+    assert {path.stem for path in EXPECTED.iterdir()} == {*recorded.RUNS, "doctor", "layouts", "recommend", "report",
+                                                         "terminals"}
     for run in recorded.RUNS:
         parts = packed.read(EXPECTED / f"{run}.txt")
         assert parts.keys() == {suffix.removeprefix(".") for suffix in SUFFIXES}

@@ -11,10 +11,11 @@ import re
 
 import pytest
 
+import packed
 import recorded
 from test_export import toll
 
-EXPECTED = pathlib.Path(__file__).with_name("layouts")
+EXPECTED = pathlib.Path(__file__).parent / "expected/layouts.txt"
 
 # run, layout, suffix
 WRITTEN = {
@@ -118,15 +119,14 @@ def native(run, tmp_path, *options):
 @pytest.mark.parametrize("name", WRITTEN)
 def test_as_expected(name, tmp_path, request):
     found = write(*WRITTEN[name], place(tmp_path, name))
-    path = EXPECTED / name
     if request.config.getoption("--update"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(found.encode())
-    assert found == path.read_bytes().decode()
+        parts = packed.read(EXPECTED) if EXPECTED.exists() else {}
+        packed.write(EXPECTED, parts | {name: found.encode()})
+    assert found == packed.read(EXPECTED)[name].decode()
 
 
 def test_nothing_else_is_expected():
-    assert {path.name for path in EXPECTED.iterdir()} == set(WRITTEN)
+    assert packed.read(EXPECTED).keys() == set(WRITTEN)
 
 
 # ---- resource-tracker ----------------------------------------------------------------------------
@@ -524,7 +524,7 @@ def test_exported_alike(name, record, tmp_path):
         assert done.returncode == 0, done.stderr.decode()
         again = tmp_path / name.partition(".")[2]
         assert toll("export", record, "--layout", layout, "-o", again).returncode == 0
-    assert again.read_bytes() == (EXPECTED / name).read_bytes()
+    assert again.read_bytes() == packed.read(EXPECTED)[name]
 
 
 def test_an_old_record_says_what_it_said(tmp_path):

@@ -30,7 +30,7 @@ def check(tmp_path, files, *options):
         ("metric/metric.c", '"metric/metrics.def"'),
         ("source/pid_files.c", '"base/text/scan.h"'),
         ("source/proc/reader.c", '"source/pid_files.h"'),
-        ("source/proc/reader.c", '"source/proc/visit.h"'),
+        ("source/proc/reader.c", '"source/proc/reader.h"'),
         ("sink/mlflow/client.c", '"sink/sender.h"'),
         ("engine/target/walk.c", '"engine/tracker.h"'),
         ("engine/step.c", '"engine/target/walk.h"'),
@@ -101,7 +101,7 @@ def test_every_violation_has_its_line(tmp_path):
 
 
 @pytest.mark.parametrize("path, include", [
-    ("source/net/sockets.c", "source/proc/visit.h"),
+    ("source/net/sockets.c", "source/proc/reader.h"),
     ("source/collector.c", "source/gpu/vendor.h"),
     ("sink/mlflow/client.c", "sink/otlp/otlp.h"),
     ("sink/csv.c", "sink/otlp/otlp.h"),

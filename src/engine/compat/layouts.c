@@ -6,8 +6,7 @@
 #include "base/util.h"
 #include "engine/frame_copy.h"
 #include "engine/marks/marks.h"
-#include "layout/gpu_tracker/analysis.h"
-#include "layout/gpu_tracker/row_file.h"
+#include "layout/gpu_tracker/gpu_tracker.h"
 #include "layout/layout.h"
 #include "layout/translation.h"
 

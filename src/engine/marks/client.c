@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/util.h"
 #include "engine/tracker.h"
-#include "metric/mark.h"
+#include "metric/frame.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -11,7 +11,7 @@
 #include "engine/outputs.h"
 #include "engine/step.h"
 #include "engine/target/tracked.h"
-#include "metric/mark.h"
+#include "metric/frame.h"
 #include "summary/phases.h"
 #include "toll.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/target/cgroups.h"
 
-#include "account/rates.h"
+#include "account/ledger.h"
 #include "base/io/file.h"
 #include "base/memory.h"
-#include "engine/target/membership.h"
 #include "engine/target/targets.h"
 #include "engine/target/walk.h"
 #include "source/cgroup/cgroup.h"

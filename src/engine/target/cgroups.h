@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/target/tracked.h"
-#include "source/cgroup/own.h"
+#include "source/cgroup/cgroup.h"
 
 /* ==== The job's own =========================================================================== */
 

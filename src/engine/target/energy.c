@@ -2,7 +2,7 @@
 #include "engine/target/energy.h"
 
 #include "base/memory.h"
-#include "source/machine/cpu.h"
+#include "source/machine/machine.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/target/membership.h"
+#include "engine/target/walk.h"
 
 #include "engine/target/gpus.h"
 #include "source/cgroup/cgroup.h"

@@ -3,7 +3,6 @@
 
 #include "source/net/interfaces.h"
 #include "source/net/sockets.h"
-#include "source/net/unsent.h"
 
 #include <sys/stat.h>
 #include <time.h>

@@ -2,7 +2,7 @@
 #include "engine/target/process_ends.h"
 
 #include "engine/target/reap.h"
-#include "source/proc/visit.h"
+#include "source/proc/reader.h"
 
 #include <stdio.h>
 #include <string.h>

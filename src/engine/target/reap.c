@@ -4,7 +4,6 @@
 #include "base/io/file.h"
 #include "base/memory.h"
 #include "engine/target/gpus.h"
-#include "engine/target/membership.h"
 #include "engine/target/walk.h"
 #include "source/pid_files.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/target/targets.h"
 
-#include "account/rates.h"
+#include "account/ledger.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "engine/settings.h"
 #include "engine/step.h"
-#include "engine/target/membership.h"
 #include "engine/target/walk.h"
 #include "source/cgroup/cgroup.h"
 

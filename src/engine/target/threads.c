@@ -109,13 +109,6 @@ static struct thread *threads_add(struct threads *s, pid_t pid, pid_t tid)
     return th;
 }
 
-static void thread_take_name(struct thread *th, const struct pid_stat *st)
-{
-    size_t length = min_u64(st->name_length, sizeof th->name - 1);
-    memcpy(th->name, st->name, length);
-    th->name[length] = '\0';
-}
-
 /* A thread that has run is looked at in full: its id may be another's by now, and it may have got a
  * name. */
 static void thread_look_at(void *arg, pid_t tid)
@@ -152,7 +145,9 @@ static void thread_look_at(void *arg, pid_t tid)
             th->base_wait_ns = now.wait_ns;
         }
     }
-    thread_take_name(th, &st);
+    size_t length = min_u64(st.name_length, sizeof th->name - 1);
+    memcpy(th->name, st.name, length);
+    th->name[length] = '\0';
     th->cpu_ns = max_u64(now.run_ns, th->cpu_ns);
     th->wait_ns = max_u64(now.wait_ns, th->wait_ns);
     th->look = s->look;

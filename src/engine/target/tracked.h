@@ -14,7 +14,7 @@
 #include "source/bpf/traffic.h"
 #include "source/pid_files.h"
 #include "source/proc/own.h"
-#include "source/proc/visit.h"
+#include "source/proc/reader.h"
 #include "summary/summary.h"
 #include "toll.h"
 

@@ -4,11 +4,10 @@
 #include "account/members.h"
 #include "base/io/file.h"
 #include "base/memory.h"
-#include "engine/target/membership.h"
 #include "engine/target/process_ends.h"
 #include "engine/target/threads.h"
 #include "engine/target/tracked.h"
-#include "source/machine/cpu.h"
+#include "source/machine/machine.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -28,15 +27,6 @@ void changes_close(struct changes *c)
     free(c->before);
     free(c->moved);
     *c = (struct changes){.was_tried = true};
-}
-
-static bool changes_keep(struct changes *c, const struct member_task *now, size_t count)
-{
-    if (!ARRAY_RESERVE(c->before, c->before_capacity, count))
-        return false;
-    memcpy(c->before, now, count * sizeof *now);
-    c->before_count = count;
-    return true;
 }
 
 bool changes_read(struct changes *c)
@@ -64,7 +54,11 @@ bool changes_read(struct changes *c)
     }
     if (!is_same)
         c->is_settled = false;
-    return changes_keep(c, now, count) && c->is_settled;
+    if (!ARRAY_RESERVE(c->before, c->before_capacity, count))
+        return false;
+    memcpy(c->before, now, count * sizeof *now);
+    c->before_count = count;
+    return c->is_settled;
 }
 
 void changes_settle(struct changes *c, const struct members *members)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "layout/gpu_tracker/analysis.h"
+#include "layout/gpu_tracker/gpu_tracker.h"
 
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/text/buf.h"
 #include "base/text/json.h"
 #include "base/text/scan.h"
-#include "layout/gpu_tracker/blocks.h"
-#include "layout/gpu_tracker/row_file.h"
 #include "layout/layout.h"
 
 #include <errno.h>

@@ -4,8 +4,7 @@
 #include "base/text/buf.h"
 #include "base/text/encoding.h"
 #include "base/text/json.h"
-#include "layout/gpu_tracker/analysis.h"
-#include "layout/gpu_tracker/row_file.h"
+#include "layout/gpu_tracker/gpu_tracker.h"
 #include "layout/layout.h"
 
 #include <fcntl.h>

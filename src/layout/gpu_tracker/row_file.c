@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "layout/gpu_tracker/row_file.h"
+#include "layout/gpu_tracker/gpu_tracker.h"
 
 #include "base/err.h"
 #include "base/io/file.h"
@@ -7,7 +7,6 @@
 #include "base/io/sqlite.h"
 #include "base/text/buf.h"
 #include "base/text/scan.h"
-#include "layout/gpu_tracker/blocks.h"
 #include "layout/layout.h"
 
 #include <fcntl.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sqlite/rows.h"
+#include "record/sqlite/sqlite.h"
 
 #include "base/memory.h"
 #include "base/text/buf.h"
-#include "record/sqlite/schema.h"
-#include "record/write.h"
+#include "record/keys.h"
 
 #include <math.h>
 
@@ -171,15 +170,6 @@ static void sqlite_rows_object(struct buf *b, enum record_object object, const v
     }
 }
 
-/* NULL for each of them. */
-static void sqlite_rows_no_object(struct buf *b, enum record_object object)
-{
-    unsigned count;
-    for (const struct record_key *k = record_keys(object, &count); count; k++, count--)
-        if (*k->column)
-            sqlite_row_log_null(b);
-}
-
 void sqlite_rows_run(struct buf *b, const struct run *run, const struct selection *selection)
 {
     struct json_out j;
@@ -298,10 +288,14 @@ void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const stru
     sqlite_row_log_row(b, STATEMENT_PROCESS);
     sqlite_row_log_u64(b, rows->seq++);
     sqlite_rows_object(b, RECORD_OBJECT_departure, e, &c);
+    unsigned count;
+    const struct record_key *k = record_keys(RECORD_OBJECT_end, &count);
     if (e->has_status)
         sqlite_rows_object(b, RECORD_OBJECT_end, &end, &c);
     else
-        sqlite_rows_no_object(b, RECORD_OBJECT_end);
+        for (; count; k++, count--)
+            if (*k->column)
+                sqlite_row_log_null(b);
     sqlite_rows_object(b, RECORD_OBJECT_identity, entity, &c);
     sqlite_rows_add_bounds(b, row, selected & sqlite_schema_metrics(ENTITY_PROCESS));
     sqlite_rows_add_values(b, ENTITY_PROCESS, row, selected);

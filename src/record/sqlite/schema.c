@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sqlite/schema.h"
+#include "record/sqlite/sqlite.h"
 
 #include "base/process.h"
 #include "summary/phases.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sqlite/rows.h"
-
-#include "record/sqlite/schema.h"
+#include "record/sqlite/sqlite.h"
 
 #include <limits.h>
 #include <math.h>

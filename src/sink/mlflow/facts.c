@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/io/http.h"
 #include "base/process.h"
-#include "record/write.h"
+#include "record/keys.h"
 
 #include <pwd.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "base/io/file.h"
 #include "base/io/output_file.h"
 #include "base/memory.h"
-#include "sink/exposition.h"
+#include "sink/points.h"
 #include "sink/sink.h"
 
 #include <fcntl.h>

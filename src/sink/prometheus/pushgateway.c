@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "base/io/http.h"
 #include "base/text/encoding.h"
-#include "sink/exposition.h"
 #include "sink/http.h"
+#include "sink/points.h"
 #include "sink/sink.h"
 
 #include <string.h>

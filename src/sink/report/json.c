@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The report as JSON (docs/schema/report.schema.json): the summary with its own keys, and what only
  * a report has. */
-#include "record/write.h"
+#include "record/keys.h"
 #include "sink/report/job.h"
 
 static void json_put_findings(struct json_out *j, const struct report *r)

@@ -234,11 +234,6 @@ void glance_add_largest(struct glance *g)
 
 /* The threads of --threads: the busiest in the block of a summary, all that have a row below it. */
 
-static const struct series *thread_series(const struct instance_summary *t, enum metric_id id)
-{
-    return &t->series[id - thread_first];
-}
-
 static const char *thread_label(const struct instance_summary *t, const char *key)
 {
     const char *value = entity_label(&t->instance->entity, key);
@@ -268,7 +263,7 @@ static void thread_put_name(struct buf *b, const struct instance_summary *t, boo
 static void thread_put_seconds(const struct sink *s, struct buf *b,
                                const struct instance_summary *t, enum metric_id id)
 {
-    const struct series *series = thread_series(t, id);
+    const struct series *series = &t->series[id - thread_first];
     enum quality q = summary_instance_quality(series, metric_of(id));
     if (!(s->selection.of[ENTITY_THREAD] >> (id - thread_first) & 1) || q == QUALITY_UNKNOWN) {
         buf_putc(b, '?');

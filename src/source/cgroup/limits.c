@@ -624,12 +624,6 @@ static int limits_ask_resources(const struct sysroot *root, pid_t pid, struct pi
     return 0;
 }
 
-static int limits_read_resource_file(const struct sysroot *root, pid_t pid, struct pid_limits *ret)
-{
-    char text[LIMITS_READ_TEXT_BYTES];
-    return parse_pid_limits(limits_read_proc(root, pid, "limits", text), ret);
-}
-
 void limits_read_resources(struct limits *l, const struct sysroot *root, pid_t pid)
 {
     static const enum limit_kind kinds[PID_LIMITS] = {
@@ -642,7 +636,9 @@ void limits_read_resources(struct limits *l, const struct sysroot *root, pid_t p
         [PID_LIMIT_ADDRESS_BYTES] = LIMIT_ADDRESS_BYTES,
     };
     struct pid_limits p;
-    if (limits_ask_resources(root, pid, &p) < 0 && limits_read_resource_file(root, pid, &p) < 0)
+    char text[LIMITS_READ_TEXT_BYTES];
+    if (limits_ask_resources(root, pid, &p) < 0 &&
+        parse_pid_limits(limits_read_proc(root, pid, "limits", text), &p) < 0)
         return;
     for (unsigned i = 0; i < PID_LIMITS; i++) {
         if (!(p.known >> i & 1))

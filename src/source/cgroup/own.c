@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "source/cgroup/own.h"
+#include "source/cgroup/cgroup.h"
 
 #include "base/err.h"
 #include "base/text/buf.h"

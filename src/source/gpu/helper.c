@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Both processes are of the same build, so they send each other structs as they are in memory. The
  * tracker checks them all the same: a library that has overwritten memory may send anything. */
-#include "source/gpu/helper.h"
+#include "source/gpu/readers.h"
 
 #include "base/clock.h"
 #include "base/process.h"

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "source/gpu/helper.h"
 
 #include <stdio.h>
 #include <string.h>

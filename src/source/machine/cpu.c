@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * /proc/stat: the CPUs together and each for itself. */
-#include "source/machine/cpu.h"
+#include "source/machine/machine.h"
 
 #include "base/clock.h"
 #include "base/io/file.h"

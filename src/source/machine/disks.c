@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * /proc/diskstats: whole block devices, and the sum over those that are real. */
-#include "source/machine/disks.h"
+#include "source/machine/machine.h"
 
 #include "base/io/file.h"
 #include "base/memory.h"

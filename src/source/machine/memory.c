@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * /proc/meminfo at every tick, and /proc/vmstat, which is more expensive, every ten seconds. */
-#include "source/machine/memory.h"
+#include "source/machine/machine.h"
 
 #include "source/collector.h"
 #include "source/kernel_file.h"

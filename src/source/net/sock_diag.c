@@ -3,12 +3,18 @@
 
 #include "base/util.h"
 
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+
+/* Linux 5.8; older headers do not have it. */
+#ifndef INET_DIAG_CGROUP_ID
+#define INET_DIAG_CGROUP_ID 21
+#endif
 
 /* ==== Sock diag =============================================================================== */
 
@@ -61,6 +67,7 @@ static int sock_diag_open_ends(void)
 int sock_diag_open(struct sock_diag *d)
 {
     d->sequence = 0;
+    d->states = STATES_WITH_BYTES;
     d->end_notices = -1;
     d->dumps = sock_diag_open_netlink();
     if (d->dumps < 0)
@@ -120,6 +127,7 @@ static int sock_diag_request_dump(struct sock_diag *d, int family)
 {
     struct sock_diag_request request = sock_diag_request_of(++d->sequence, NLM_F_DUMP,
                                                             (uint8_t)family);
+    request.what.idiag_states = d->states;
     /* The older form of a request has all families: half the way through the kernel's table. */
     const struct {
         struct nlmsghdr header;
@@ -131,7 +139,7 @@ static int sock_diag_request_dump(struct sock_diag *d, int family)
                    .nlmsg_seq = d->sequence},
         .what = {.idiag_family = AF_INET,
                  .idiag_ext = BIT(INET_DIAG_INFO - 1),
-                 .idiag_states = STATES_WITH_BYTES},
+                 .idiag_states = d->states},
     };
     return family == AF_UNSPEC ? sock_diag_send(d, &older, sizeof older)
                                : sock_diag_send(d, &request, sizeof request);
@@ -242,6 +250,7 @@ bool sock_diag_read_ends(struct sock_diag *d,
  * struct nlattr           length, INET_DIAG_INFO
  *   struct tcp_info       grows from kernel to kernel
  * struct nlattr           length, INET_DIAG_PROTOCOL: one byte
+ * struct nlattr           length, INET_DIAG_CGROUP_ID: eight bytes
  * …
  *
  * Everything is padded to four bytes. Nothing is taken to be aligned here: fields are copied out.
@@ -293,6 +302,7 @@ static int inet_diag_read_socket(struct scan payload, struct inet_diag_answer *a
     memcpy(&message, payload.at, sizeof message);
     payload.at += sizeof message;
     a->inode = message.idiag_inode;
+    a->unsent_bytes = message.idiag_wqueue;
     a->family = message.idiag_family;
     a->id = message.id;
     a->cookie = (uint64_t)message.id.idiag_cookie[1] << 32 | message.id.idiag_cookie[0];
@@ -306,6 +316,8 @@ static int inet_diag_read_socket(struct scan payload, struct inet_diag_answer *a
         int type = attribute.nla_type & NLA_TYPE_MASK;
         if (type == INET_DIAG_INFO)
             inet_diag_read_info(&value, a);
+        else if (type == INET_DIAG_CGROUP_ID && scan_length(value) == sizeof a->cgroup)
+            memcpy(&a->cgroup, value.at, sizeof a->cgroup);
         else if (type == INET_DIAG_PROTOCOL && (scan_done(&value) || *value.at != IPPROTO_TCP))
             return -EBADMSG;
     }
@@ -366,4 +378,54 @@ int parse_connections_made(struct scan text, uint64_t *ret)
         return -EBADMSG;
     *ret = active + passive;
     return 0;
+}
+
+/* ==== What a count of packets misses ========================================================== */
+
+#define STATES_OF_CLOSING (BIT(TCP_FIN_WAIT1) | BIT(TCP_CLOSING) | BIT(TCP_LAST_ACK))
+
+struct unsent {
+    uint64_t cgroup;
+    bool found;
+};
+
+static void unsent_see(void *arg, const struct inet_diag_answer *a)
+{
+    struct unsent *u = arg;
+    u->found |= a->unsent_bytes > 1 && a->cgroup == u->cgroup;
+}
+
+int unsent_of_cgroup(uint64_t cgroup)
+{
+    struct unsent u = {.cgroup = cgroup};
+    struct sock_diag d = {
+        .dumps = sock_diag_open_netlink(), .end_notices = -1, .states = STATES_OF_CLOSING};
+    if (d.dumps < 0)
+        return d.dumps;
+    int r = sock_diag_dump(&d, AF_INET, unsent_see, &u);
+    if (r == 0) /* a kernel need not have IPv6 */
+        sock_diag_dump(&d, AF_INET6, unsent_see, &u);
+    sock_diag_close(&d);
+    return r < 0 ? r : u.found;
+}
+
+static void unsent_look_at_own(void *arg, const char *name)
+{
+    bool *found = arg;
+    int fd = 0;
+    for (const char *at = name; *at; at++)
+        fd = *at >= '0' && *at <= '9' && fd < 1 << 24 ? fd * 10 + (*at - '0') : -1;
+    int domain = 0, flags = fd >= 0 ? fcntl(fd, F_GETFD) : -1;
+    socklen_t length = sizeof domain;
+    if (flags < 0 || (flags & FD_CLOEXEC) ||
+        getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) < 0)
+        return;
+    *found |= domain == AF_INET || domain == AF_INET6;
+}
+
+bool sockets_are_inherited(const struct sysroot *root)
+{
+    bool found = false;
+    CLEANUP_CLOSE int dir = openat(root->proc, "self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir < 0 || file_each_entry(dir, unsent_look_at_own, &found) < 0 || found;
 }

@@ -2,6 +2,7 @@
  * The kernel's lists of TCP sockets with what each has carried, by netlink. */
 #pragma once
 
+#include "base/io/file.h"
 #include "base/text/scan.h"
 
 #include <linux/inet_diag.h>
@@ -31,6 +32,8 @@ struct inet_diag_answer {
     uint64_t cookie;
     uint64_t received_bytes; /* in order; the end of the connection counts as one */
     uint64_t sent_bytes;     /* and acknowledged */
+    uint32_t unsent_bytes;   /* of a connection that is closing, the end itself counts as one */
+    uint64_t cgroup;         /* its number since Linux 5.8; otherwise 0 */
 };
 
 /* Takes the next message off what was received: 1; 0 at the end; -EBADMSG when a length in it is
@@ -45,6 +48,7 @@ int parse_inet_diag(struct scan *messages, struct inet_diag_answer *ret);
 struct sock_diag {
     int dumps;
     int end_notices; /* -1: this kernel has none (before Linux 4.3) */
+    uint32_t states; /* of the sockets in dumps, a bit each; after opening, all that carry bytes */
     uint32_t sequence;
     alignas(8) char answer[32768]; /* the kernel never puts more into one answer to a dump */
 };
@@ -53,8 +57,8 @@ struct sock_diag {
 int sock_diag_open(struct sock_diag *d);
 void sock_diag_close(struct sock_diag *d);
 
-/* Calls visit with every socket of the family (AF_INET, AF_INET6; AF_UNSPEC for both) that carries
- * bytes. 0 or -errno, when some may be missing. */
+/* Calls visit with every socket of the family (AF_INET, AF_INET6; AF_UNSPEC for both) in one of the
+ * states. 0 or -errno, when some may be missing. */
 int sock_diag_dump(struct sock_diag *d, int family,
                    void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg);
 
@@ -83,3 +87,14 @@ bool sock_diag_read_ends(struct sock_diag *d,
  * /proc/net/snmp. As long as the number stays, there is no new socket that carries bytes. 0, or
  * -EBADMSG. */
 int parse_connections_made(struct scan text, uint64_t *ret);
+
+/* ==== What a count of packets misses ========================================================== */
+
+/* Whether TCP connections of the cgroup that are closed have data that was not acknowledged yet: 1,
+ * 0, or -errno when the kernel does not list them. In the network namespace of the caller, and of
+ * sockets created in exactly this cgroup. */
+int unsent_of_cgroup(uint64_t cgroup);
+
+/* Whether a command that this process starts inherits a socket of IPv4 or IPv6; also true when that
+ * cannot be known. */
+bool sockets_are_inherited(const struct sysroot *root);

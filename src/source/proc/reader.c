@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/io/file.h"
 #include "source/pid_files.h"
-#include "source/proc/visit.h"
 
 #include <fcntl.h>
 #include <signal.h>

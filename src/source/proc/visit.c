@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "source/proc/visit.h"
+#include "source/proc/reader.h"
 
 #include "base/clock.h"
 #include "base/io/file.h"

@@ -4,7 +4,6 @@
 #include "account/ledger.h"
 #include "account/members.h"
 #include "account/quality.h"
-#include "account/rates.h"
 #include "proc_tree.h"
 
 /* ---- Sources of figures ---------------------------------------------------------------------- */
@@ -333,6 +332,193 @@ static void test_a_target_with_more_than_the_union(void **state)
     }
 }
 
+/* Each call of the ledger makes the last fold out of date, though no member was read since. */
+static void expect_books(struct books *b, enum metric_id id, uint64_t value)
+{
+    for (int again = 0; again < 2; again++) {
+        ledger_fold(&b->ledger, &b->members, false, false, b->parts);
+        assert_value(&b->parts[PART_COMBINED], id, value);
+    }
+}
+
+static void test_every_entry_is_in_the_next_fold(void **state)
+{
+    struct books b;
+    struct row reaped;
+    books_begin(&b, false);
+    books_join(&b, 1, true);
+    books_fold(&b);
+    expect_books(&b, process_processes_started_count, 1);
+    struct member *child = books_join(&b, 2, false);
+    expect_books(&b, process_processes_started_count, 2);
+    ledger_put_recorded(&b.ledger, 9);
+    expect_books(&b, process_processes_started_count, 9);
+
+    row_init(&reaped, ENTITY_PROCESS);
+    row_put_u64(&reaped, process_cpu_seconds, 10);
+    ledger_put_reaped(&b.ledger, &reaped);
+    expect_books(&b, process_cpu_seconds, 10);
+    ledger_raise_reaped_peak(&b.ledger, 500);
+    expect_books(&b, process_memory_peak_bytes, 500);
+    row_put_u64(&reaped, process_cpu_seconds, 25); /* in place of the ten; the peak stays */
+    ledger_put_reaped(&b.ledger, &reaped);
+    expect_books(&b, process_cpu_seconds, 25);
+    expect_books(&b, process_memory_peak_bytes, 500);
+
+    row_put_u64(&child->process.own, process_cpu_seconds, 4);
+    ledger_leave(&b.ledger, child, true);
+    expect_books(&b, process_cpu_seconds, 29);
+    row_put_u64(&child->process.own, process_cpu_seconds, 7);
+    ledger_part(&b.ledger, child);
+    expect_books(&b, process_cpu_seconds, 36);
+    /* What a member has inherited from a process outside is taken off: less than before is held. */
+    row_put_u64(&child->process.own, process_cpu_seconds, 6);
+    ledger_foreign(&b.ledger, child);
+    expect_books(&b, process_cpu_seconds, 36);
+    row_put_u64(&reaped, process_cpu_seconds, 35);
+    ledger_put_reaped(&b.ledger, &reaped);
+    expect_books(&b, process_cpu_seconds, 40);
+    members_done(&b.members);
+}
+
+static void test_figures_that_are_taken_off_change_the_fold(void **state)
+{
+    struct books b;
+    struct row row;
+    books_begin(&b, false);
+    struct member *one = books_join(&b, 1, true);
+    books_fold(&b);
+    row_put_u64(&one->process.own, process_cpu_seconds, 8);
+    ledger_foreign(&b.ledger, one);
+    assert_true(b.ledger.is_changed);
+    books_fold(&b);
+    assert_false(b.ledger.is_changed);
+    struct process before = one->process;
+    row_put_u64(&one->process.own, process_cpu_seconds, 11);
+    ledger_rebase(&b.ledger, one, &before);
+    assert_true(b.ledger.is_changed);
+    /* After the last fold, which may have let a counter fall, everything is summed up anew. */
+    ledger_fold(&b.ledger, &b.members, true, true, b.parts);
+    assert_true(b.ledger.is_changed);
+    ledger_fold(&b.ledger, &b.members, true, false, b.parts);
+    assert_false(b.ledger.is_changed);
+    /* Whether user and system time are of the moment of CPU time is part of what was folded. */
+    row_put_u64(&b.parts[PART_COMBINED], process_cpu_seconds, 999);
+    b.ledger.kinds_are_old = true;
+    ledger_fold(&b.ledger, &b.members, false, false, b.parts);
+    assert_false(row_u64(&b.parts[PART_COMBINED], process_cpu_seconds) == 999);
+    row_put_u64(&b.parts[PART_COMBINED], process_cpu_seconds, 999);
+    ledger_fold(&b.ledger, &b.members, false, false, b.parts);
+    assert_false(row_u64(&b.parts[PART_COMBINED], process_cpu_seconds) == 999);
+    row_init(&row, ENTITY_PROCESS);
+    members_done(&b.members);
+}
+
+/* ---- CPU time of a better source ------------------------------------------------------------- */
+
+static void put_cpu(struct row *row, uint64_t cpu, uint64_t user, uint64_t system)
+{
+    row_put_u64(row, process_cpu_seconds, cpu);
+    row_put_u64(row, process_cpu_user_seconds, user);
+    row_put_u64(row, process_cpu_system_seconds, system);
+}
+
+static void assert_cpu(const struct row *row, uint64_t cpu, uint64_t user, uint64_t system)
+{
+    assert_value(row, process_cpu_seconds, cpu);
+    assert_value(row, process_cpu_user_seconds, user);
+    assert_value(row, process_cpu_system_seconds, system);
+}
+
+static void test_better_figures_replace_the_sums(void **state)
+{
+    struct ledger l;
+    struct row better, combined;
+    ledger_init(&l, 1, false);
+    row_init(&better, ENTITY_PROCESS);
+    row_init(&combined, ENTITY_PROCESS);
+    put_cpu(&combined, 50, 30, 20);
+    row_put_u64(&combined, process_io_read_bytes, 77);
+    put_cpu(&better, 100, 60, 30);
+    ledger_replace(&l, &better, false, &combined); /* as they are */
+    assert_cpu(&combined, 100, 60, 30);
+    assert_value(&combined, process_io_read_bytes, 77);
+    assert_int_equal(l.replaced_user_ns + l.replaced_system_ns, 0);
+    ledger_replace(&l, &better, true, &combined); /* ticks say how it is divided */
+    assert_cpu(&combined, 100, 66, 34);
+    put_cpu(&better, 110, 10, 90); /* neither falls */
+    ledger_replace(&l, &better, true, &combined);
+    assert_cpu(&combined, 110, 66, 44);
+    row_unknown(&better, process_cpu_user_seconds); /* without the kinds nothing is divided */
+    row_put_u64(&better, process_cpu_seconds, 500);
+    put_cpu(&combined, 1, 2, 3);
+    ledger_replace(&l, &better, true, &combined);
+    assert_cpu(&combined, 500, 2, 90);
+    assert_int_equal(l.replaced_user_ns, 66);
+    assert_int_equal(l.replaced_system_ns, 44);
+}
+
+static void test_the_cgroup_of_a_command_raises_the_whole(void **state)
+{
+    struct ledger l;
+    struct row parts[PARTS];
+    ledger_init(&l, 1, false);
+    for (unsigned part = 0; part < PARTS; part++)
+        row_init(&parts[part], ENTITY_PROCESS);
+    put_cpu(&parts[PART_COMBINED], 100, 80, 20);
+    put_cpu(&parts[PART_MAIN], 60, 50, 10);
+    put_cpu(&parts[PART_DESCENDANTS], 40, 30, 10);
+    ledger_raise_cpu(&l, 200, 0, 0, false, parts); /* divided as before */
+    assert_cpu(&parts[PART_COMBINED], 200, 160, 40);
+    assert_cpu(&parts[PART_MAIN], 60, 50, 10);
+    assert_cpu(&parts[PART_DESCENDANTS], 140, 110, 30);
+    assert_int_equal(l.replaced_user_ns, 160);
+    assert_int_equal(l.replaced_system_ns, 40);
+    ledger_raise_cpu(&l, 220, 0, 90, false, parts); /* one kind is enough; neither falls */
+    assert_cpu(&parts[PART_COMBINED], 220, 160, 60);
+    put_cpu(&parts[PART_COMBINED], 300, 200, 100);
+    ledger_raise_cpu(&l, 250, 30, 10, false, parts); /* the sum over members was more */
+    assert_cpu(&parts[PART_COMBINED], 300, 225, 75);
+    assert_cpu(&parts[PART_DESCENDANTS], 240, 175, 65);
+    /* At the end no part has more than the whole, and what was shown before does not bind. */
+    put_cpu(&parts[PART_COMBINED], 280, 100, 150);
+    ledger_raise_cpu(&l, 280, 0, 0, true, parts);
+    assert_cpu(&parts[PART_COMBINED], 280, 112, 168);
+    assert_cpu(&parts[PART_DESCENDANTS], 220, 62, 158);
+    assert_int_equal(l.replaced_user_ns, 225);
+    /* A sample keeps what fell where it was. */
+    ledger_hold(&l, parts);
+    assert_cpu(&parts[PART_COMBINED], 280, 225, 168);
+    assert_cpu(&parts[PART_DESCENDANTS], 240, 175, 158);
+    assert_unknown(&parts[PART_COMBINED], process_io_read_bytes);
+    /* Without descendants there is no rest. */
+    l.own_only = true;
+    row_init(&parts[PART_DESCENDANTS], ENTITY_PROCESS);
+    ledger_raise_cpu(&l, 300, 0, 0, false, parts);
+    assert_true(parts[PART_DESCENDANTS].present == 0);
+}
+
+/* User and system time of an earlier moment than CPU time stand where they were. */
+static void test_old_kinds_stand(void **state)
+{
+    struct books b;
+    struct ledger *l = &b.ledger;
+    books_begin(&b, false);
+    struct member *main = books_join(&b, 1, true);
+    row_put_u64(&l->own_base, process_cpu_seconds, 0); /* with a base the kinds are divided */
+    put_cpu(&main->process.own, 100, 60, 20);
+    l->kinds_are_old = true;
+    books_fold(&b); /* the first time there is nothing to stand on */
+    assert_cpu(&b.parts[PART_COMBINED], 100, 75, 25);
+    put_cpu(&main->process.own, 300, 60, 20);
+    books_fold(&b);
+    assert_cpu(&b.parts[PART_COMBINED], 300, 75, 25);
+    l->kinds_are_old = false;
+    books_fold(&b);
+    assert_cpu(&b.parts[PART_COMBINED], 300, 225, 75);
+    members_done(&b.members);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +535,11 @@ int main(void)
         cmocka_unit_test(test_what_is_hidden_of_the_parts),
         cmocka_unit_test(test_a_sum_needs_every_target),
         cmocka_unit_test(test_a_target_with_more_than_the_union),
+        cmocka_unit_test(test_every_entry_is_in_the_next_fold),
+        cmocka_unit_test(test_figures_that_are_taken_off_change_the_fold),
+        cmocka_unit_test(test_better_figures_replace_the_sums),
+        cmocka_unit_test(test_the_cgroup_of_a_command_raises_the_whole),
+        cmocka_unit_test(test_old_kinds_stand),
     };
     return RUN("account/evidence", tests);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/members.h"
+#include "account/ledger.h"
 #include "account/quality.h"
-#include "account/rates.h"
 #include "proc_tree.h"
 #include "unit.h"
 

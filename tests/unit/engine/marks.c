@@ -2,7 +2,7 @@
 #include "engine/marks/marks.h"
 #include "base/util.h"
 #include "engine/tracker.h"
-#include "metric/mark.h"
+#include "metric/frame.h"
 #include "scratch.h"
 #include "toll.h"
 #include "tree.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "layout/gpu_tracker/gpu_tracker.h"
 #include "base/io/sqlite.h"
 #include "engine/step.h"
 #include "engine/tracker.h"
-#include "layout/gpu_tracker/analysis.h"
-#include "layout/gpu_tracker/blocks.h"
-#include "layout/gpu_tracker/row_file.h"
 #include "proc_tree.h"
 #include "scratch.h"
 #include "unit.h"

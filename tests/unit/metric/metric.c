@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "metric/metric.h"
 #include "metric/frame.h"
-#include "metric/mark.h"
 #include "unit.h"
 
 #include <math.h>
@@ -333,7 +332,8 @@ static void test_selection_basic_is_ten_of_the_job(void **state)
     assert_true(s.parts[PART_MAIN] & BIT(process_cpu_seconds));
     assert_int_equal(s.of[ENTITY_CORE], 0); /* a machine may have hundreds */
     struct selection more = selection_test_parse("basic,threads");
-    assert_int_equal(more.parts[PART_COMBINED], s.parts[PART_COMBINED] | BIT(process_threads_count));
+    assert_int_equal(more.parts[PART_COMBINED],
+                     s.parts[PART_COMBINED] | BIT(process_threads_count));
 }
 
 static void test_selection_name_without_prefix_is_of_everybody(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "record/keys.h"
 #include "record/reader.h"
 #include "record/reading.h"
-#include "record/write.h"
 #include "record_lines.h"
 #include "tree.h"
 #include "unit.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/io/sqlite.h"
 #include "record/reader.h"
-#include "record/sqlite/rows.h"
-#include "record/sqlite/schema.h"
+#include "record/sqlite/sqlite.h"
 #include "sample.h"
 #include "sqlite_place.h"
 #include "sqlite_record.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/write.h"
+#include "record/keys.h"
 #include "sample.h"
 #include "unit.h"
 

@@ -3,7 +3,6 @@
 #include "base/text/buf.h"
 #include "http_server.h"
 #include "sample.h"
-#include "sink/exposition.h"
 #include "sink/http.h"
 #include "unit.h"
 

@@ -2,7 +2,7 @@
 #include "http_place.h"
 #include "http_server.h"
 #include "sample.h"
-#include "sink/prometheus/remote_write.h"
+#include "sink/points.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/sqlite.h"
-#include "record/sqlite/rows.h"
-#include "record/sqlite/schema.h"
+#include "record/sqlite/sqlite.h"
 #include "sample.h"
+#include "sink/sink.h"
 #include "sqlite_place.h"
 
 /* ---- sqlite sink ---------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/target/targets.h"
-#include "engine/target/membership.h"
 #include "engine/target/reap.h"
 #include "engine/target/walk.h"
 #include "engine/tracker.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "source/gpu/readers.h"
 #include "base/clock.h"
-#include "source/gpu/helper.h"
 #include "source/gpu/vendor.h"
 #include "tree.h"
 #include "unit.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "source/machine/cpu.h"
 #include "base/io/file.h"
 #include "base/text/buf.h"
 #include "base/text/scan.h"
 #include "base/util.h"
 #include "machine_tree.h"
+#include "source/machine/machine.h"
 #include "tree.h"
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "source/machine/disks.h"
 #include "base/util.h"
 #include "machine_tree.h"
+#include "source/machine/machine.h"
 #include "tree.h"
 #include "unit.h"
 

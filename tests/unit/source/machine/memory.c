@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "source/machine/memory.h"
 #include "base/util.h"
 #include "machine_tree.h"
 #include "source/collector.h"
+#include "source/machine/machine.h"
 #include "unit.h"
 
 #include <sys/sysinfo.h>

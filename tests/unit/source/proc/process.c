@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "proc_tree.h"
-#include "source/proc/visit.h"
+#include "source/proc/reader.h"
 
 /* ---- process family ------------------------------------------------------------------------- */
 

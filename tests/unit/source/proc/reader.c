@@ -2,7 +2,6 @@
 #include "source/proc/reader.h"
 #include "base/clock.h"
 #include "proc_tree.h"
-#include "source/proc/visit.h"
 #include "unit.h"
 
 #include <signal.h>
