@@ -3,14 +3,17 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io/file.h"
 #include "base/text/scan.h"
 #include "base/util.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ==== Ranks =================================================================================== */
 
@@ -85,6 +88,42 @@ static bool rank_copy_id(char *ret, size_t capacity, const char *text)
     return true;
 }
 
+static ssize_t rank_read_proc(pid_t pid, const char *file, char *buf, size_t capacity)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    ssize_t length = file_read_at(AT_FDCWD, path, buf, capacity - 1);
+    buf[length > 0 ? length : 0] = '\0';
+    return length;
+}
+
+/* Hydra sets no id of the launch. But its proxy, which starts the ranks of a machine, has the
+ * address at which mpiexec listens as an argument: --control-port HOST:PORT. Scripts may be between
+ * the proxy and this process. */
+static void rank_find_hydra_launch(char ret[LAUNCH_BYTES])
+{
+    enum { MOST_SCRIPTS = 8 };
+    pid_t pid = getppid();
+    for (int i = 0; i < MOST_SCRIPTS && pid > 1; i++) {
+        char text[4096];
+        ssize_t length = rank_read_proc(pid, "cmdline", text, sizeof text);
+        const char *name = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
+        bool is_proxy = strcmp(name, "hydra_pmi_proxy") == 0, is_next = false;
+        for (const char *word = text; is_proxy && word < text + length; word += strlen(word) + 1) {
+            if (is_next) {
+                rank_copy_id(ret, LAUNCH_BYTES, word);
+                return;
+            }
+            is_next = strcmp(word, "--control-port") == 0;
+        }
+        uint64_t parent;
+        const char *after = rank_read_proc(pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')')
+                                                                               : NULL;
+        struct scan s = scan_string(after && strlen(after) > 4 ? after + 4 : "");
+        pid = scan_u64(&s, &parent) ? (pid_t)parent : 0;
+    }
+}
+
 bool parallel_shares_terminal(const struct parallel *p)
 {
     return *p->rank && strcmp(p->launcher, "Kubernetes") != 0 && strcmp(p->launcher, "Spark") != 0;
@@ -109,6 +148,8 @@ bool parallel_find(struct parallel *ret)
         if (rank_copy_id(id, sizeof id, known))
             snprintf(ret->launch, sizeof ret->launch, "%s%s%s", id, has_part ? "." : "",
                      has_part ? part : "");
+        if (!*ret->launch && strcmp(ret->launcher, "MPICH") == 0)
+            rank_find_hydra_launch(ret->launch);
         return true;
     }
     return false;
