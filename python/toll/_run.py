@@ -215,6 +215,7 @@ def run(
     no_args: bool = False,
     show_secrets: bool = False,
     watch_exits: bool = False,
+    exact: bool = False,
     threads: bool = False,
     **popen: Any,
 ) -> Completed:
@@ -233,6 +234,8 @@ def run(
                  replaces it otherwise
     watch_exits  let the kernel record every process that starts or ends: they are counted exactly,
                  and children that were not waited for are noticed; starting a process takes longer
+    exact        record every process, however short it lives, and count CPU time and I/O exactly, as
+                 root (see `toll doctor exact`); otherwise `summary.notes` has the reason
     threads      measure the threads of the processes that use most CPU time: `summary.threads`
 
     If the command ran and its summary could not be kept, as on a full disk, `summary` is None and a
@@ -273,6 +276,8 @@ def run(
             command.append("--no-args")
         if watch_exits:
             command.append("--watch-exits")
+        if exact:
+            command.append("--exact")
         if threads:
             command.append("--threads")
         if timeout is not None:

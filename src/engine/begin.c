@@ -232,7 +232,7 @@ static int prepare_child(void *arg, pid_t child, bool born_inside, struct toll_e
 {
     struct toll_tracker *t = arg;
     int r = own_cgroup_join(&t->job.own, child, born_inside);
-    if (r < 0 && t->job.own.is_quiet) {
+    if (r < 0 && t->job.is_optional) {
         network_abandon(&t->tracked);
         process_ends_abandon(&t->ends, &t->tracked, -ENOENT);
         job_cgroup_close(&t->job, &t->tracked);
@@ -363,8 +363,9 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
     if (!t->tracked.target_count && !t->run.system)
         return err_set(e, -EINVAL,
                        "nothing to attach to (expected a target, or the option system)");
-    if (t->options.watch_exits)
-        return err_set(e, -EINVAL, "watch_exits works only with a launched command");
+    if (t->options.watch_exits || t->options.exact)
+        return err_set(e, -EINVAL, "%s works only with a launched command",
+                       t->options.exact ? "exact" : "watch_exits");
     if (t->options.timeout_ns)
         return err_set(
             e, -EINVAL,

@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 import pytest
-from livelib import records
+from livelib import needs_root, records
 
 MIB = 1 << 20
 FORKS = 600
@@ -253,6 +253,14 @@ def test_left_running(exact):
     result = exact(["sh", "-c", "sleep 0.5 & /bin/true; exit 0"])
     assert result.total("processes_started") == 3 and result.quality("processes_started") == "exact"
     assert sorted(line["name"] for line in result.lines) == ["sh", "true"]
+
+
+@needs_root
+def test_realtime_job(here):
+    """Version 1 refuses it in a cgroup without a share of realtime: the command is started nevertheless."""
+    for option in ("--exact", "--network"):
+        status, out, err = here.call(["chrt", "-f", "1", here.toll, "run", "-q", option, "--", "echo", "ran"])
+        assert (status, out) == (0, b"ran\n"), err
 
 
 def test_nobody_is_told(nobody):

@@ -334,11 +334,12 @@ def test_the_module_is_the_command(python):
     assert toll.__version__ in python(script)
 
 
-def test_every_process_is_counted():
+@pytest.mark.parametrize("option", ["watch_exits", "exact"])
+def test_every_process_is_counted(option):
     words = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do env true; done"]
-    done = toll.run(words, watch_exits=True, interval=1)
+    done = toll.run(words, interval=1, **{option: True})
     started = done.summary.to_dict()["target"]["combined"]["processes_started"]
-    if any("--watch-exits" in note for note in done.summary.to_dict()["notes"]):
+    if any("--" + option.replace("_", "-") + ": " in note for note in done.summary.to_dict()["notes"]):
         assert started["quality"] == "lower bound"  # the kernel refuses here
     else:
         assert (started["total"], started["quality"]) == (10, "exact")

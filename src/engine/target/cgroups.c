@@ -43,8 +43,11 @@ int job_cgroup_open(struct job_cgroup *j, struct tracked *t, struct toll_error *
                      file_limit_is_below(ENOUGH_FILES)))
         return 0;
     sysroot_open_rest(&t->root);
-    int r = own_cgroup_open(&j->own, &t->root, insists || o->exact, &limits,
-                            insists ? e : &ignored);
+    int r = own_cgroup_open(&j->own, &t->root, insists, &limits, insists ? e : &ignored);
+    /* One that programs could take for one without limits only if it was asked for. */
+    if (r < 0 && !insists && o->exact)
+        own_cgroup_open(&j->own, &t->root, true, &limits, &ignored);
+    j->is_optional = !insists;
     return insists ? r : 0;
 }
 

@@ -18,6 +18,7 @@ struct job_cgroup {
     uint64_t folded_ns;        /* CPU time by the books alone, as last folded */
     uint64_t check_ns;         /* when to look again for members outside */
     struct map inside;         /* pids that are in it, as last read */
+    bool is_optional;          /* the command is started without it where it cannot be moved in */
     bool has_outside;          /* a member was seen outside: it has not counted all */
     bool is_swept;             /* cgroups that a killed toll left were looked for */
 };
