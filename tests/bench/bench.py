@@ -3,7 +3,7 @@
 
     BENCH_N=100           only trees of that size (several with commas)
     BENCH_ONLY=floor      only these parts: cadence, peers, attach, system, network, gpu, floor,
-                          asking, slowdown, exits, start, count, sqlite, export, report, compare,
+                          asking, slowdown, pauses, exits, start, count, sqlite, export, report, compare,
                           ranks, python
     BENCH_ROUNDS=3        that many times as many repetitions
     PEERS=DIR             compare with other monitors too, which are installed there
@@ -22,6 +22,7 @@ import exporting
 import gpu_reading
 import measure
 import network_bytes
+import pauses
 import peers
 import python_package
 import ranks
@@ -42,6 +43,7 @@ PARTS = {
     "floor": against_floor.run,
     "asking": asking.run,
     "slowdown": slowdown.run,
+    "pauses": pauses.run,
     "exits": watching_exits.run,
     "start": starting.run,
     "count": counting.run,

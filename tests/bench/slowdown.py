@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What being measured costs the job, on a machine that others use too: within one job toll is
-stopped for half a second, then goes on for half a second, and so on. The work that was done per
+stopped for half a second, then continued for half a second, and so on. The work that was done per
 second of the job's CPU time, and per second, is compared between neighbours."""
 import contextlib
 import mmap
