@@ -142,7 +142,7 @@ struct run {
     bool no_children;
 };
 
-/* Copies, in which what looks like a secret is masked unless shows_secrets is set (base/secrets.h):
+/* Copies, in which what looks like a secret is masked unless shows_secrets is set (base/text/secrets.h):
  * no other part of the program sees it. 0 or -ENOMEM. */
 int run_set_name(struct run *r, const char *name);
 int run_set_command(struct run *r, char *const argv[]);

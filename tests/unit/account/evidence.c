@@ -384,7 +384,6 @@ static void test_every_entry_is_in_the_next_fold(void **state)
 static void test_figures_that_are_taken_off_change_the_fold(void **state)
 {
     struct books b;
-    struct row row;
     books_begin(&b, false);
     struct member *one = books_join(&b, 1, true);
     books_fold(&b);
@@ -410,7 +409,6 @@ static void test_figures_that_are_taken_off_change_the_fold(void **state)
     row_put_u64(&b.parts[PART_COMBINED], process_cpu_seconds, 999);
     ledger_fold(&b.ledger, &b.members, false, false, b.parts);
     assert_false(row_u64(&b.parts[PART_COMBINED], process_cpu_seconds) == 999);
-    row_init(&row, ENTITY_PROCESS);
     members_done(&b.members);
 }
 
@@ -519,6 +517,44 @@ static void test_old_kinds_stand(void **state)
     members_done(&b.members);
 }
 
+static void test_a_new_member_is_a_process(void **state)
+{
+    struct members m;
+    struct row copy;
+    members_init(&m, 0);
+    struct member *one = members_add(&m, 7);
+    assert_int_equal(one->process.entity.kind, ENTITY_PROCESS);
+    assert_int_equal(one->process.own.first, process_first);
+    row_put_u64(&one->process.own, process_memory_peak_bytes, 50);
+    row_put_u64(&one->process.own, process_memory_rss_bytes, 40);
+    row_put_u64(&one->process.own, process_threads_count, 3);
+    /* Memory that another member has counted adds nothing; the peak would be counted again. */
+    const struct row *row = member_adds(one, true, &copy);
+    assert_value(row, process_memory_rss_bytes, 0);
+    assert_unknown(row, process_memory_peak_bytes);
+    assert_value(row, process_threads_count, 3);
+    assert_ptr_equal(member_adds(one, false, &copy), &one->process.own);
+    members_done(&m);
+}
+
+static void test_the_main_process_as_a_part(void **state)
+{
+    struct books b;
+    books_begin(&b, false);
+    struct member *main = books_join(&b, 1, true);
+    struct member *child = books_join(&b, 2, false);
+    row_put_u64(&child->process.own, process_io_read_bytes, 9);
+    books_fold(&b);
+    assert_value(&b.parts[PART_MAIN], process_processes_count, 1);
+    /* What is not known of the main process is not known of the rest. */
+    assert_value(&b.parts[PART_COMBINED], process_io_read_bytes, 9);
+    assert_unknown(&b.parts[PART_DESCENDANTS], process_io_read_bytes);
+    main->process.has_ended = true;
+    books_fold(&b);
+    assert_value(&b.parts[PART_MAIN], process_processes_count, 0);
+    members_done(&b.members);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -540,6 +576,8 @@ int main(void)
         cmocka_unit_test(test_better_figures_replace_the_sums),
         cmocka_unit_test(test_the_cgroup_of_a_command_raises_the_whole),
         cmocka_unit_test(test_old_kinds_stand),
+        cmocka_unit_test(test_a_new_member_is_a_process),
+        cmocka_unit_test(test_the_main_process_as_a_part),
     };
     return RUN("account/evidence", tests);
 }
