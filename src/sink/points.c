@@ -363,14 +363,6 @@ void points_read(const char *chunk, size_t length,
     }
 }
 
-size_t points_row_count(struct points *p)
-{
-    pthread_mutex_lock(&p->lock);
-    size_t count = p->row_count;
-    pthread_mutex_unlock(&p->lock);
-    return count;
-}
-
 const struct point_row *points_row(struct points *p, size_t row)
 {
     pthread_mutex_lock(&p->lock);

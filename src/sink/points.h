@@ -108,8 +108,7 @@ void points_read(const char *chunk, size_t length,
 const struct point_row *points_series(struct points *p, uint64_t series,
                                       const struct metric **ret_metric);
 
-/* An upper bound of row numbers, and the row of a number. */
-size_t points_row_count(struct points *p);
+/* The row of a number; NULL: there is none. */
 const struct point_row *points_row(struct points *p, size_t row); /* NULL: not seen yet */
 
 /* "toll_target_cpu_seconds", without the suffix of a counter. */

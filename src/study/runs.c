@@ -540,30 +540,6 @@ void study_sort(struct study_runs *runs)
         qsort(runs->items, runs->count, sizeof *runs->items, compare_starts);
 }
 
-void study_put_name(struct buf *b, const struct study_run *r)
-{
-    enum { LONGEST = 60 };
-    struct buf whole = {0};
-    const char *program = r->command[0] ? strrchr(r->command[0], '/') : NULL;
-    program = program ? program + 1 : r->command[0] ? r->command[0] : "";
-    bool is_named = *r->name && strcmp(r->name, program) != 0;
-    if (is_named)
-        buf_puts(&whole, r->name);
-    for (char **word = r->command; *word && !is_named; word++)
-        buf_printf(&whole, "%s%s", word == r->command ? "" : " ",
-                   word == r->command ? program : *word);
-    if (!whole.length)
-        buf_puts(&whole, *r->host ? r->host : "?");
-    if (!buf_failed(&whole)) {
-        size_t fits = utf8_fitting(whole.data, whole.length, LONGEST);
-        buf_printable(b, whole.data, fits);
-        if (fits < whole.length)
-            buf_puts(b, "…");
-    }
-    b->failed |= whole.failed;
-    buf_done(&whole);
-}
-
 /* ==== Job ===================================================================================== */
 
 /* The ranks of parallel jobs, from their records: which belong together, and what each used over

@@ -148,9 +148,6 @@ void study_sort(struct study_runs *runs);
 void study_run_done(struct study_run *r);
 void study_runs_done(struct study_runs *runs);
 
-/* The name that was given, or else the command as it could be typed, cut to some columns. */
-void study_put_name(struct buf *b, const struct study_run *r);
-
 /* ==== Parallel jobs =========================================================================== */
 
 /* What the ranks of parallel jobs used over time, collected while their records are read. Zeroed is

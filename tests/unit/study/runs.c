@@ -235,17 +235,6 @@ static void a_damaged_end_leaves_what_was_before(void **state)
     study_runs_done(&runs);
 }
 
-static void names_are_shown_without_control_characters(void **state)
-{
-    struct study_runs runs = {0};
-    struct buf b = {0};
-    add(&runs, write_record("a.jsonl", A_RUN("aa", "x\\u001b[31m\\ny", "5") SUMMARY), NULL);
-    study_put_name(&b, &runs.items[0]);
-    assert_string_equal(b.data, "x?[31m y");
-    buf_done(&b);
-    study_runs_done(&runs);
-}
-
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
@@ -257,7 +246,6 @@ int main(void)
         TEST(filters),
         TEST(what_is_no_record_is_refused),
         TEST(a_damaged_end_leaves_what_was_before),
-        TEST(names_are_shown_without_control_characters),
         cmocka_unit_test(a_sqlite_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
