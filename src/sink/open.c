@@ -59,7 +59,6 @@ static const char *sink_options_accepted(const struct sink_option *o)
     case OPTION_DURATION: return "a time such as 500ms, 10s or 2m";
     case OPTION_SIZE: return "a size such as 4096, 64K or 16MiB";
     case OPTION_QUEUE: return "a size of at least 4K, such as 64K or 16MiB";
-    case OPTION_NUMBER: return "a number";
     case OPTION_TEXT: return "a value that is not empty";
     case OPTION_WORD: return o->facts.value;
     }
@@ -71,7 +70,6 @@ enum { QUEUE_AT_LEAST = 4096 }; /* a sample has to fit */
 static int sink_options_set(struct sink_settings *s, int i, const char *text)
 {
     const struct sink_option *o = &s->options[i];
-    struct scan number = scan_string(text);
     const char *words = o->facts.value;
     switch (o->kind) {
     case OPTION_DURATION:
@@ -82,10 +80,6 @@ static int sink_options_set(struct sink_settings *s, int i, const char *text)
     case OPTION_QUEUE:
         if (scan_size(text, &s->values[i].u) < 0 ||
             (o->kind == OPTION_QUEUE && s->values[i].u < QUEUE_AT_LEAST))
-            return -EINVAL;
-        break;
-    case OPTION_NUMBER:
-        if (!scan_number(&number, &s->values[i].d) || !scan_done(&number))
             return -EINVAL;
         break;
     case OPTION_TEXT:
@@ -219,12 +213,6 @@ uint64_t sink_options_u64(const struct sink_settings *s, const char *name)
 {
     int i = sink_options_find(s->options, name, strlen(name));
     return i < 0 ? 0 : s->values[i].u;
-}
-
-double sink_options_double(const struct sink_settings *s, const char *name)
-{
-    int i = sink_options_find(s->options, name, strlen(name));
-    return i < 0 ? 0 : s->values[i].d;
 }
 
 const char *sink_options_text(const struct sink_settings *s, const char *name)

@@ -32,7 +32,6 @@ enum option_kind {
     OPTION_DURATION, /* held in nanoseconds */
     OPTION_SIZE,     /* held in bytes */
     OPTION_QUEUE,    /* a size with room for a sample */
-    OPTION_NUMBER,
     OPTION_TEXT,
     OPTION_WORD, /* one of facts.value, which are separated by | */
 };
@@ -57,7 +56,6 @@ struct sink_settings {
     struct {
         char *text; /* owned; NULL: not given, and there is no default */
         uint64_t u; /* a duration or a size; the index of a word */
-        double d;   /* a number */
         bool is_given;
     } values[SINK_OPTIONS_AT_MOST];
 };
@@ -78,7 +76,6 @@ bool sink_options_begin_at(const struct sink_option *options, const char *text);
 
 /* By name; 0 or NULL for an option that the kind does not have. */
 uint64_t sink_options_u64(const struct sink_settings *s, const char *name);
-double sink_options_double(const struct sink_settings *s, const char *name);
 const char *sink_options_text(const struct sink_settings *s, const char *name);
 bool sink_options_has(const struct sink_settings *s, const char *name); /* it was given */
 

@@ -13,7 +13,6 @@
 static const struct sink_option option_table[] = {
     {{"every", "TIME", "5s", "a time"}, OPTION_DURATION, false},
     {{"queue", "SIZE", "16MiB", "a size"}, OPTION_SIZE, false},
-    {{"share", "NUMBER", "", "a number"}, OPTION_NUMBER, false},
     {{"name", "TEXT", "", "a text"}, OPTION_TEXT, false},
     {{"header", "TEXT", "", "several"}, OPTION_TEXT, true},
     {{"mode", "no|yes", "no", "a word"}, OPTION_WORD, false},

@@ -229,7 +229,6 @@ static const struct sink_option table[] = {
     {{"every", "TIME", "5s", ""}, OPTION_DURATION, false},
     {{"queue", "SIZE", "16MiB", ""}, OPTION_QUEUE, false},
     {{"room", "SIZE", "0", ""}, OPTION_SIZE, false},
-    {{"share", "NUMBER", "", ""}, OPTION_NUMBER, false},
     {{"name", "TEXT", "", ""}, OPTION_TEXT, false},
     {{"header", "TEXT", "", ""}, OPTION_TEXT, true},
     {{"mode", "no|yes", "no", ""}, OPTION_WORD, false},
@@ -242,14 +241,13 @@ static void test_sink_options_values(void **state)
     char *place = NULL;
     struct toll_error e = {0};
     assert_int_equal(sink_options_read(&s, &place, "x", table,
-                                       "http://a/b,,c,every=250ms,queue=64K,share=-1.5e3,name=a,,b"
+                                       "http://a/b,,c,every=250ms,queue=64K,name=a,,b"
                                        ",header=A: 1,header=B: 2,,3,mode=yes",
                                        &e),
                      0);
     assert_string_equal(place, "http://a/b,c");
     assert_int_equal(sink_options_u64(&s, "every"), 250000000);
     assert_int_equal(sink_options_u64(&s, "queue"), 65536);
-    assert_true(sink_options_double(&s, "share") == -1500);
     assert_string_equal(sink_options_text(&s, "name"), "a,b");
     assert_string_equal(sink_options_text(&s, "header"), "A: 1\nB: 2,3");
     assert_int_equal(sink_options_u64(&s, "mode"), 1);
@@ -290,7 +288,6 @@ static void test_sink_options_mistakes(void **state)
         {"p,room=much", "a size such as 4096"},
         {"p,queue=0", "a size of at least 4K"},
         {"p,queue=4095", "a size of at least 4K"},
-        {"p,share=1x", "invalid share '1x' (expected a number)"},
         {"p,name=", "not empty"},
         {"p,mode=maybe", "invalid mode 'maybe' (expected no|yes)"},
         {"p,every=1s,every=2s", "x: option every is given twice"},
