@@ -117,9 +117,12 @@ static void test_polling_leaves_the_series(void **state)
             memory = &t->summary.instances[i].series[cgroup_memory_bytes - cgroup_first];
     assert_non_null(memory);
     struct series before = *memory;
+    static struct target_summary whole; /* with what is known of the quality of its figures */
+    whole = t->summary.whole;
     struct toll_figure f = {.size = sizeof f};
     assert_int_equal(toll_tracker_figure(t, "target_cpu_seconds", &f), 0);
     assert_memory_equal(memory, &before, sizeof before);
+    assert_memory_equal(&t->summary.whole, &whole, sizeof whole);
     assert_true(before.max == 60000);
     assert_int_equal(toll_tracker_finish(t, NULL), 0);
     assert_true(memory->max > 60000); /* the kernel's peak of this run */
