@@ -261,12 +261,7 @@ static enum quality quality_of_looks(const struct phase_figures *f, uint64_t beg
     return inside < length - length / 10 && !outside ? QUALITY_LOWER_BOUND : QUALITY_SAMPLED;
 }
 
-/* The moment until the look after the end adds next to nothing. */
-static bool ends_on_time(const struct phase_figures *f, uint64_t begin_ns, uint64_t end_ns)
-{
-    enum { NEXT_TO_NOTHING = 100 };
-    return outside_ns(f, begin_ns, end_ns) <= left_u64(end_ns, begin_ns) / NEXT_TO_NOTHING;
-}
+enum { NEXT_TO_NOTHING = 100 };
 
 /* What a process took along is more than the moment until the look after the end adds. What one
  * that was not read has may be more or less than that. */
@@ -278,7 +273,8 @@ static enum quality quality_of_counter(const struct phase_figures *f, enum metri
     bool lacks = (f->lacking | f->late) >> id & 1;
     if (quality == QUALITY_UNKNOWN || (!misses && !lacks))
         return quality;
-    if (ends_on_time(f, begin_ns, end_ns))
+    /* The moment until the look after the end adds next to nothing. */
+    if (outside_ns(f, begin_ns, end_ns) <= left_u64(end_ns, begin_ns) / NEXT_TO_NOTHING)
         return QUALITY_LOWER_BOUND;
     return lacks ? QUALITY_UNKNOWN : quality;
 }
