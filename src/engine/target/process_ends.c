@@ -393,12 +393,19 @@ static void ends_sweep(struct process_ends *l)
 static void ends_send_complete(struct process_ends *l, struct tracked *t, bool last)
 {
     uint64_t now_ns = clock_mono(NULL);
+    bool has_lost = task_ends_totals(l->source).lost != 0;
     bool has_sent = false;
     for (size_t i = 0; i < l->pending_count; i++) {
         struct pending_end *p = &l->pending[i];
         /* Of some, records were lost. */
         bool is_given_up = !p->has_ended && (p->seen ? last || now_ns > p->kept_ns + WITHOUT_RECORD_NS
                                                      : last && p->has_identity && l->has_processes);
+        /* The rest of its records does not come: it must not be kept for ever. */
+        if (has_lost && !p->has_ended && !p->seen && !p->is_sent && !last &&
+            now_ns > p->sum.end_ns + UNREAPED_NS && kill(p->pid, 0) < 0 && errno == ESRCH) {
+            is_given_up = p->has_identity && l->has_processes;
+            has_sent |= p->is_over = !is_given_up;
+        }
         if (p->is_sent || !(p->has_ended || is_given_up))
             continue;
         /* A walk may still meet it as long as its parent has not reaped it, and notice its leaving. */
