@@ -4,6 +4,7 @@ cgroup that the job makes around itself or cpu.stat as the job reads it; for pro
 job counted; for memory and I/O, what it asked for."""
 import os
 import pathlib
+import re
 import sys
 
 import pytest
@@ -64,6 +65,20 @@ def test_fork_storm(exact):
     assert all(line["end"]["code"] == 0 for line in result.lines)
     starts = {(line["pid"], line["start_ticks"]) for line in result.lines}
     assert len(starts) == FORKS + 1
+
+
+def test_share_of_the_busiest_program(exact, here):
+    """The summary names it; the lines of the processes are the truth."""
+    burn = f"{sys.executable} -c 'sum(range(3000000))'"
+    result = exact(["sh", "-c", f"{burn}; {burn}; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do /bin/true; done"],
+                   "-o", here.path("summary.txt"))
+    by_name = {}
+    for line in result.lines:
+        by_name[line["name"]] = by_name.get(line["name"], 0) + line["cpu_seconds"]
+    name = max(by_name, key=by_name.get)
+    shown = re.search(r"^  Processes  15, .* (\S+) (\d+) % of CPU$", here.path("summary.txt").read_text(), re.M)
+    assert shown and shown[1] == name
+    assert abs(int(shown[2]) - 100 * by_name[name] / cpu_of(result.lines)) < 1
 
 
 def test_children_that_are_not_waited_for(exact):

@@ -366,6 +366,7 @@ static void glance_add_processes(struct glance *g)
     }
     if (glance_quality(g, process_processes_started_count) == QUALITY_LOWER_BOUND)
         buf_puts(&line->detail, " (short ones may be missing)");
+    glance_put_busiest(g, &line->remark);
 }
 
 /* Processes of the job that are still there. */

@@ -4,6 +4,7 @@
 
 #include "summary/summary.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,14 +142,42 @@ void glance_add_phases(struct glance *g)
     }
 }
 
+/* From so many processes on, programs are of more interest. */
+enum { MANY_PROCESSES = 12 };
+
+static bool glance_has_all_processes(const struct glance *g, const struct largest *l)
+{
+    return glance_quality(g, process_processes_started_count) > QUALITY_LOWER_BOUND &&
+           glance_figure(g, process_processes_started_count) <= (double)l->count;
+}
+
+void glance_put_busiest(const struct glance *g, struct buf *b)
+{
+    const double noticeable = 0.1; /* the least that is worth a lower bound */
+    const struct largest *l = g->summary->largest;
+    if (!l || l->count <= MANY_PROCESSES || !l->program_count ||
+        glance_quality(g, process_cpu_seconds) <= QUALITY_LOWER_BOUND)
+        return;
+    const struct largest_program *sorted[LARGEST_PROGRAMS];
+    largest_programs_by_cpu(l, sorted);
+    double all = glance_figure(g, process_cpu_seconds);
+    double share = all > 0 ? fmin((double)sorted[0]->cpu_ns / 1e9 / all, 1) : 0;
+    bool is_exact = sorted[0]->is_complete && glance_has_all_processes(g, l);
+    if (share <= 0 || (!is_exact && share < noticeable))
+        return;
+    buf_printable(b, sorted[0]->name, strlen(sorted[0]->name));
+    buf_puts(b, is_exact ? " " : " " AT_LEAST);
+    human_percent(b, is_exact ? share : floor(share * 100) / 100);
+    buf_puts(b, " of CPU");
+}
+
 /* A build has a thousand compilers: those with one name are a line together. "× 24+": there were
  * processes that were not seen, of this program or another. */
 static void glance_add_programs(struct glance *g, const struct largest *l, unsigned lines)
 {
     const struct largest_program *sorted[LARGEST_PROGRAMS];
     unsigned count = largest_programs_by_cpu(l, sorted);
-    bool is_complete = glance_quality(g, process_processes_started_count) > QUALITY_LOWER_BOUND &&
-                       glance_figure(g, process_processes_started_count) <= (double)l->count;
+    bool is_complete = glance_has_all_processes(g, l);
     for (unsigned i = 0; i < count && i < lines; i++) {
         struct text_line *line = text_block_add(&g->block, RANK_DETAIL, NULL);
         buf_puts(&line->text, "  ");
@@ -200,11 +229,11 @@ static void glance_add_process(struct glance *g, const struct largest_process *p
 
 void glance_add_largest(struct glance *g)
 {
-    enum { LINES = 3, MANY = 12 };
+    enum { LINES = 3 };
     const struct largest *l = g->summary->largest;
     if (!l || l->count < 2 || !l->by_memory_count)
         return;
-    bool by_program = l->count > MANY;
+    bool by_program = l->count > MANY_PROCESSES;
     glance_add_heading(g, RANK_DETAIL, by_program ? "Programs by CPU time" : "Largest processes",
                        usage_headings, ARRAY_LEN(usage_headings));
     if (by_program) {

@@ -116,6 +116,9 @@ void glance_put(const struct glance *g, struct buf *b, enum metric_id id);
 /* The peak of the job's memory, as far as it is known. */
 struct memory_peak glance_memory(const struct glance *g);
 
+/* Of many processes: the program with most CPU time, and its share: "cc1 61 % of CPU". */
+void glance_put_busiest(const struct glance *g, struct buf *b);
+
 /* GPUs, each or together, and the energy of the run. */
 void glance_add_gpus(struct glance *g);
 void glance_add_energy(struct glance *g);

@@ -254,6 +254,51 @@ static void test_text_pids_line_up(void **state)
     sample_remove(&s);
 }
 
+/* Of many processes, the program with most CPU time: exact only where no process is missing, a lower
+ * bound only where it is noticeable, nothing where the total is a lower bound itself. */
+static void test_text_share_of_the_busiest_program(void **state)
+{
+    static const struct {
+        unsigned processes; /* of cc1, with 100 ms each, of 2 s in all */
+        uint64_t started;
+        enum quality of_started, of_total;
+        bool is_complete;
+        const char *shown; /* NULL: nothing */
+    } cases[] = {
+        {13, 13, QUALITY_EXACT, QUALITY_EXACT, true, "cc1 65 % of CPU\n"},
+        {13, 13, QUALITY_EXACT, QUALITY_EXACT_IF_REAPED, true, "cc1 65 % of CPU\n"},
+        {13, 14, QUALITY_EXACT, QUALITY_EXACT, true, "cc1 ≥ 65 % of CPU\n"},
+        {13, 13, QUALITY_LOWER_BOUND, QUALITY_EXACT, true, "cc1 ≥ 65 % of CPU\n"},
+        {13, 13, QUALITY_EXACT, QUALITY_EXACT, false, "cc1 ≥ 65 % of CPU\n"},
+        {40, 40, QUALITY_EXACT, QUALITY_EXACT, true, "cc1 100 % of CPU\n"},
+        {13, 13, QUALITY_EXACT, QUALITY_LOWER_BOUND, true, NULL},
+        {13, 13, QUALITY_EXACT, QUALITY_UNKNOWN, true, NULL},
+        {12, 12, QUALITY_EXACT, QUALITY_EXACT, true, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct sample s;
+        sample_make(&s, NULL);
+        sample_total(&s, PART_COMBINED, process_cpu_seconds, 2 * NS_PER_SECOND, cases[i].of_total);
+        sample_total(&s, PART_COMBINED, process_processes_started_count, cases[i].started,
+                     cases[i].of_started);
+        s.summary.largest = calloc(1, sizeof *s.summary.largest);
+        assert_non_null(s.summary.largest);
+        for (unsigned k = 0; k < cases[i].processes; k++) {
+            struct largest_process p = {.pid = (pid_t)k + 1, .name = "cc1", .has_cpu = true,
+                                        .cpu_ns = NS_PER_SECOND / 10,
+                                        .is_complete = cases[i].is_complete};
+            largest_add(s.summary.largest, &p);
+        }
+        char *text = text_of(&s, 0);
+        const char *found = strstr(text, "cc1 ");
+        assert_int_equal(strstr(text, "% of CPU\n") != NULL, cases[i].shown != NULL);
+        if (cases[i].shown)
+            assert_memory_equal(found, cases[i].shown, strlen(cases[i].shown));
+        free(text);
+        sample_remove(&s);
+    }
+}
+
 static void test_text_how_figures_were_obtained(void **state)
 {
     struct sample s;
@@ -973,6 +1018,7 @@ int main(void)
         cmocka_unit_test(test_text_remark_is_at_the_edge),
         cmocka_unit_test(test_text_no_curve_of_noise),
         cmocka_unit_test(test_text_pids_line_up),
+        cmocka_unit_test(test_text_share_of_the_busiest_program),
         cmocka_unit_test(test_text_how_figures_were_obtained),
         cmocka_unit_test(test_text_no_escapes_unless_asked),
         cmocka_unit_test(test_text_survivors),
