@@ -335,6 +335,17 @@ static bool parts_are_same(const struct row *a, const struct row *b, uint64_t se
     return is_same;
 }
 
+/* Of a process, with its descendants: only then a reader knows that the parts were there. */
+static bool parts_may_be_left_out(const struct run *run, pid_t main_pid)
+{
+    return !run->no_children && main_pid > 0;
+}
+
+static pid_t parts_main_of_whole(const struct run *run)
+{
+    return run && run->target_count <= 1 ? run->pid : 0;
+}
+
 /* A command without descendants has every figure three times: once is enough. */
 static bool parts_follow_from_combined(const struct frame_row parts[PARTS],
                                        const struct selection *selection)
@@ -350,10 +361,12 @@ static bool parts_follow_from_combined(const struct frame_row parts[PARTS],
            parts_are_same(parts[PART_DESCENDANTS].row, &none, selected);
 }
 
-static void write_parts(struct json_out *j, const struct frame_row parts[PARTS],
-                        const struct selection *selection)
+static void write_parts(struct json_out *j, const struct frame_row parts[PARTS], pid_t main_pid,
+                        const struct record_context *c)
 {
-    bool is_alone = parts_follow_from_combined(parts, selection);
+    const struct selection *selection = c->selection;
+    bool is_alone = c->run && parts_may_be_left_out(c->run, main_pid) &&
+                    parts_follow_from_combined(parts, selection);
     for (unsigned part = 0; part < PARTS; part++) {
         if (!parts[part].row || (is_alone && part != PART_COMBINED))
             continue;
@@ -383,7 +396,7 @@ static bool read_part_member(struct reading *r, const struct scan *key, void *pa
 static void read_parts_left_out(struct reading *r, const struct part_rows *p, pid_t main_pid)
 {
     uint64_t *keys = r->selection.parts;
-    if (r->run.no_children || main_pid <= 0 || !p->parts[PART_COMBINED].row ||
+    if (!parts_may_be_left_out(&r->run, main_pid) || !p->parts[PART_COMBINED].row ||
         p->parts[PART_MAIN].row || p->parts[PART_DESCENDANTS].row)
         return;
     p->rows[PART_MAIN] = p->rows[PART_COMBINED];
@@ -397,7 +410,8 @@ static void read_parts_left_out(struct reading *r, const struct part_rows *p, pi
 static void write_whole(struct json_out *j, const void *object, const struct record_context *c)
 {
     json_object(j);
-    write_parts(j, ((const struct record_sample *)object)->frame->target, c->selection);
+    write_parts(j, ((const struct record_sample *)object)->frame->target,
+                parts_main_of_whole(c->run), c);
     json_object_end(j);
 }
 
@@ -409,7 +423,7 @@ static bool read_whole(struct reading *r, void *object)
     while (json_in_key(&r->json, &key))
         if (!read_part_member(r, &key, &p))
             reading_skip(r, &key);
-    read_parts_left_out(r, &p, r->run.target_count > 1 ? 0 : r->run.pid);
+    read_parts_left_out(r, &p, parts_main_of_whole(&r->run));
     return !r->json.failed;
 }
 
@@ -422,7 +436,7 @@ static void write_targets(struct json_out *j, const void *object, const struct r
     for (size_t i = 0; i < f->target_count; i++) {
         json_object(j);
         record_write(j, RECORD_OBJECT_target, &f->targets[i], c);
-        write_parts(j, f->targets[i].parts, c->selection);
+        write_parts(j, f->targets[i].parts, c->run->targets[i].pid, c);
         json_object_end(j);
     }
     json_array_end(j);
