@@ -233,8 +233,9 @@ static int prepare_child(void *arg, pid_t child, bool born_inside, struct toll_e
     struct toll_tracker *t = arg;
     int r = own_cgroup_join(&t->job.own, child, born_inside);
     if (r < 0 && t->job.is_optional) {
+        own_cgroup_leave(&t->job.own, child); /* some may have taken it */
         network_abandon(&t->tracked);
-        process_ends_abandon(&t->ends, &t->tracked, -ENOENT);
+        process_ends_abandon(&t->ends, &t->tracked, -ENODEV);
         job_cgroup_close(&t->job, &t->tracked);
     } else if (r < 0)
         return err_set(e, r, "cannot move the command to its own cgroup: %s", strerror(-r));

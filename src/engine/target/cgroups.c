@@ -179,10 +179,11 @@ void job_cgroup_finish(struct job_cgroup *j, struct tracked *t)
     if (!j->is_swept)
         own_cgroup_remove_stale(&j->own);
     j->is_swept = true;
-    /* A process that was just reaped by another may still be on its way out. */
+    /* One that was just reaped by another, or was left, may still be on its way out. */
     for (unsigned i = 0; i < TRIES; i++) {
         r = own_cgroup_remove(&j->own, &pid);
-        if (r != -EBUSY || !t->reaper.no_children_left)
+        if (r != -EBUSY ||
+            !(t->reaper.no_children_left || process_is_leaving(&t->reader, pid)))
             break;
         usleep(STEP_US);
     }

@@ -605,10 +605,10 @@ void process_ends_begin(struct process_ends *l, struct tracked *t, const struct 
 
 void process_ends_abandon(struct process_ends *l, struct tracked *t, int failure)
 {
-    bool was_on = l->source != NULL;
+    bool is_asked_for = l->source || l->failure;
     process_ends_close(l);
     t->ends = NULL;
-    l->failure = was_on ? failure : 0;
+    l->failure = is_asked_for ? failure : 0;
 }
 
 bool process_ends_has_sent(const struct process_ends *l, const struct entity *e)

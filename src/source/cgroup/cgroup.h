@@ -279,6 +279,8 @@ bool own_cgroup_needs_join(const struct own_cgroup *o);
 
 /* Moves a process in; born_inside: it is in that of version 2 already. 0 or -errno. */
 int own_cgroup_join(const struct own_cgroup *o, pid_t pid, bool born_inside);
+/* Moves it back to where toll is: it was not taken in everywhere. */
+void own_cgroup_leave(struct own_cgroup *o, pid_t pid);
 
 /* CPU time of everything that ever was in it or below it. */
 struct own_cgroup_cpu {

@@ -526,23 +526,39 @@ static int own_remove_tree(int parent, const char *name, int dir, pid_t *ret_pid
     return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+/* The cgroup that it was made below. */
+static int own_open_above(const struct own_cgroup *o, const struct own_cgroup_directory *d)
+{
+    char above[PATH_MAX];
+    snprintf(above, sizeof above, "%.*s", (int)(strrchr(d->directory, '/') - d->directory),
+             d->directory);
+    return openat(o->root->root, above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 /* Back to where toll was, for the controllers that were given to the cgroups below. */
 static void own_move_back(struct own_cgroup *o)
 {
-    char above[PATH_MAX];
     for (size_t i = 0; i < o->count; i++) {
         if (!o->directories[i].v2 || (!o->enabled && !o->supervisor))
             continue;
-        snprintf(above, sizeof above, "%.*s",
-                 (int)(strrchr(o->directories[i].directory, '/') - o->directories[i].directory),
-                 o->directories[i].directory);
-        CLEANUP_CLOSE int dir = openat(o->root->root, above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CLEANUP_CLOSE int dir = own_open_above(o, &o->directories[i]);
         if (dir < 0)
             return;
         if (o->enabled)
             own_write(dir, "cgroup.subtree_control", o->enabled);
         if (o->supervisor && own_write(dir, "cgroup.procs", "0") == 0)
             unlinkat(o->root->root, o->supervisor, AT_REMOVEDIR);
+    }
+}
+
+/* Controllers first: where they are given to the cgroups below, no process may be above. */
+void own_cgroup_leave(struct own_cgroup *o, pid_t pid)
+{
+    own_move_back(o);
+    for (size_t i = 0; i < o->count; i++) {
+        CLEANUP_CLOSE int dir = own_open_above(o, &o->directories[i]);
+        if (dir >= 0)
+            own_write_number(dir, "cgroup.procs", (uint64_t)pid);
     }
 }
 
@@ -591,11 +607,8 @@ void own_cgroup_remove_stale(const struct own_cgroup *o)
 {
     for (size_t i = 0; i < o->count; i++) {
         const char *slash = strrchr(o->directories[i].directory, '/');
-        char above[PATH_MAX];
         struct stat st;
-        snprintf(above, sizeof above, "%.*s", (int)(slash - o->directories[i].directory),
-                 o->directories[i].directory);
-        CLEANUP_CLOSE int dir = openat(o->root->root, above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CLEANUP_CLOSE int dir = own_open_above(o, &o->directories[i]);
         /* Its own two links, and one for the directory that was just made. */
         if (dir < 0 || (fstat(dir, &st) == 0 && st.st_nlink == 3))
             continue;
