@@ -545,6 +545,8 @@ const struct option options[] = {
      "print the three lines of POSIX: real, user, sys"},
     {"quiet", 'q', SWITCH(time.is_quiet), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT, NULL,
      "do not report that the command failed"},
+    {"version", 'V', SWITCH(time.version), NULL, NULL, true, FOR_TIME, GROUP_SETUP, NULL,
+     "show the version of toll"},
 
     /* Set up */
     {"config", 0, TEXT("FILE", config), NULL, NULL, true, ANY, GROUP_SETUP, NULL,

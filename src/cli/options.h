@@ -76,7 +76,7 @@ struct settings {
     struct {
         const char *format; /* NULL: $TIME, or that of GNU time */
         const char *output; /* NULL: stderr */
-        bool appends, is_portable, is_verbose, is_quiet;
+        bool appends, is_portable, is_verbose, is_quiet, version;
     } time;                   /* of toll time */
     const char *advised_tool; /* of toll recommend, or NULL */
     bool bytes, si;           /* units of sizes in text */

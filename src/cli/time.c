@@ -96,12 +96,16 @@ int time_main(int argc, char **argv)
         const char *output = s.settings.time.output;
         char **command = argv + s.first_word;
         s.settings.quiet = true; /* nothing but the times */
-        if (output)
+        if (output && !s.settings.time.version)
             fd = file = open(output,
                              O_WRONLY | O_CREAT | O_CLOEXEC |
                                  (s.settings.time.appends ? O_APPEND : O_TRUNC),
                              0666);
-        if (s.first_word >= argc)
+        if (s.settings.time.version) {
+            struct buf version = {0};
+            buf_printf(&version, "toll %s\n", toll_version());
+            outcome.status = print(&version);
+        } else if (s.first_word >= argc)
             outcome.status = complain(
                 "time: no command given (expected toll time [options] COMMAND…)");
         else if (fd < 0)

@@ -425,26 +425,32 @@ static void layout_end_lines(struct sink *s, const struct translation *t)
 }
 
 /* "%e %MKB\n": %X is the column X, backslashes as in GNU time. What is not known is "?", and so is
- * what is no column. */
+ * what is no column. A percent sign at the end is "?" and no newline, as there; after a backslash
+ * at the end GNU time prints what happens to be in memory. */
 static void layout_end_template(struct sink *s, const struct translation *t, const char *text)
 {
     for (; *text; text++) {
         size_t i = 0;
-        if (*text == '\\' && text[1]) {
+        if (*text == '\\') {
             static const char marks[] = "nt\\", meanings[] = "\n\t\\";
-            const char *mark = strchr(marks, *++text);
-            if (!mark)
-                buf_printf(&s->text, "?\\%c", *text);
-            else
+            const char *mark = text[1] ? strchr(marks, text[1]) : NULL;
+            buf_puts(&s->text, mark ? "" : "?\\");
+            if (mark)
                 buf_putc(&s->text, meanings[mark - marks]);
+            else if (text[1])
+                buf_putc(&s->text, text[1]);
+            text += text[1] != '\0';
             continue;
         }
-        if (*text != '%' || text[1] == '%' || !text[1]) {
-            text += *text == '%' && text[1];
+        if (*text != '%' || text[1] == '%') {
+            text += *text == '%';
             buf_putc(&s->text, *text);
             continue;
         }
-        text++;
+        if (!*++text) {
+            buf_putc(&s->text, '?');
+            return;
+        }
         while (i < t->table->count && t->table->columns[i].name[0] != *text)
             i++;
         if (i == t->table->count)

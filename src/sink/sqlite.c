@@ -181,16 +181,22 @@ static int sqlite_file_check_damage(struct sqlite *db, struct toll_error *e)
     return r;
 }
 
+/* All questions are one transaction: each alone would take and give back the locks of the file, of
+ * which there are eighty questions, and many short runs may share a file. */
 static int sqlite_file_make(struct sqlite *db, bool is_new, struct toll_error *e)
 {
     bool is_complete;
-    int r = check_version(db, e);
+    int r = sqlite_run(db, "BEGIN", e);
+    if (r == 0)
+        r = check_version(db, e);
     if (r == 0 && !is_new)
         r = sqlite_schema_check_kinds(db, e);
     if (r == 0 && !is_new)
         r = sqlite_file_check_damage(db, e);
     if (r == 0)
         r = sqlite_schema_check(db, &is_complete, e);
+    if (r == 0)
+        r = sqlite_run(db, "COMMIT", e);
     if (r == 0 && !is_complete)
         r = make_tables(db, is_new, e);
     if (r == 0) /* it can be written to */

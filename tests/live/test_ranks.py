@@ -285,7 +285,7 @@ def test_a_thousand_jobs_of_gnu_parallel_in_one_file(here):
     """None is lost, none is there twice, and each has the status that parallel saw."""
     jobs = 1000
     status, out, err = here.call(
-        ["parallel", "--will-cite", "-j", "8", "--joblog", "log", here.toll, "run", "-q", "-o", "all.sqlite",
+        ["parallel", "--will-cite", "-j", "16", "--joblog", "log", here.toll, "run", "-q", "-o", "all.sqlite",
          "--name", "job-{}", "--", "sh", "-c", "'exit $(({} % 3))'", ":::", *map(str, range(jobs))],
         timeout=5 * GUARD, env={**os.environ, "HOME": str(here.directory)})
     assert (out, err) == (b"", b"") and status == 101, "that is: more than 100 jobs failed"

@@ -64,6 +64,9 @@ CALLS = [
     ["-v", "-q", "-f", "%C", "-o", "/dev/null", "sh", "-c", "exit 3"],
     ["-p", "-f", "%C", "true"],
     ["-f", "", "true"],
+    # A percent sign at the end ends the line without a newline. What is no conversion or escape.
+    *(["-f", line, "true"] for line in ("%", "a%", "%x%", "a%%", "%%%", r"\%", r"%\n", "%l%5b%,", r"\q\0\a\r", r"a\\b",
+                                       r"\\", "tab\ttab", ",a,,b", "%C, %Z")),
 ]
 
 
@@ -112,6 +115,28 @@ def test_toll_time_takes_the_format_that_gnu_time_takes(here, options):
         return re.sub(r"\?|\d[\d.:]*", "0", err.decode())
 
     assert shape(here.toll, "time") == shape("/usr/bin/time")
+
+
+@pytest.mark.parametrize("options", [["--help"], ["--version"], ["-V"], ["-V", "-o", "made", "false"], [], ["-f"],
+                                     ["-q"], ["--no-such-option"]], ids=" ".join)
+def test_toll_time_describes_itself_where_gnu_time_does(here, options):
+    """The same exit status on the same stream; the text is of each program. No command is run, no file made."""
+    hostlib.skip_without("time")
+
+    def shape(*words):
+        status, out, err = here.call([*words, *options])
+        return status, bool(out), bool(err), here.path("made").exists()
+
+    assert shape(here.toll, "time") == shape("/usr/bin/time")
+    if "-V" in options:
+        assert here.call([here.toll, "time", *options]) == here.call([here.toll, "--version"])
+
+
+def test_toll_time_ends_with_a_backslash(here):
+    """GNU time prints what follows its format in memory."""
+    hostlib.skip_without("time")
+    assert here.call([here.toll, "time", "-f", "a\\", "true"]) == (0, b"", b"a?\\\n")
+    assert here.call(["/usr/bin/time", "-f", "a\\", "true"])[2].startswith(b"a?\\")
 
 
 def test_toll_time_cannot_run(here):

@@ -180,9 +180,10 @@ static void test_err_harmless(void **state)
 static void rank_clear_variables(void)
 {
     static const char *const prefixes[] = {
-        "RANK=",  "WORLD_SIZE=", "LOCAL_RANK=", "MASTER_", "OMPI_",  "PMI",    "MPI_",    "MV2_",
-        "MVP_",   "JSM_",        "PALS_",       "ALPS_",   "FLUX_",  "I_MPI_", "MP_",     "SLURM_",
-        "SPARK_", "JOB_",        "PBS_",        "LSB_",    "LS_JOB", "SGE_",   "COBALT_", "RAY_"};
+        "RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "MASTER_", "OMPI_",       "PMI",          "MPI_",
+        "MV2_",  "MVP_",        "JSM_",        "PALS_",   "ALPS_",       "FLUX_",        "I_MPI_",
+        "MP_",   "SLURM_",      "SPARK_",      "JOB_",    "PBS_",        "LSB_",         "LS_JOB",
+        "SGE_",  "COBALT_",     "RAY_",        "DASK_",   "ACCELERATE_", "TORCHELASTIC_"};
     char names[64][64];
     size_t count = 0;
     for (char **variable = environ; *variable && count < ARRAY_LEN(names); variable++)
@@ -206,6 +207,15 @@ static void test_rank_every_launcher(void **state)
     } cases[] = {
         {{"RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=8", "MASTER_ADDR=n1", "MASTER_PORT=29500"},
          {"3", "1", "8", "torchrun", "n1.29500"}},
+        /* accelerate launch is torchrun with settings of its own; with one process it is none. */
+        {{"RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=8", "MASTER_ADDR=n1", "MASTER_PORT=29500",
+          "ACCELERATE_MIXED_PRECISION=no", "ACCELERATE_DYNAMO_BACKEND=no",
+          "TORCHELASTIC_RUN_ID=none"},
+         {"3", "1", "8", "torchrun", "n1.29500"}},
+        {{"ACCELERATE_MIXED_PRECISION=no", "ACCELERATE_USE_CPU=true"}, {"", "", "", "", ""}},
+        /* Workers and tasks have names there, no ranks: of a Dask worker, of a Ray job. */
+        {{"DASK_WORKER_NAME=3", "DASK_SCHEDULER_ADDRESS=tcp://n1:8786"}, {"", "", "", "", ""}},
+        {{"RAY_JOB_ID=01000000", "RAY_WORKER_ID=ab"}, {"", "", "", "", ""}},
         {{"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_SIZE=8",
           "PMIX_RANK=3", "PMIX_NAMESPACE=956301313", "SLURM_PROCID=0", "SLURM_STEP_ID=0"},
          {"3", "1", "8", "Open MPI", "956301313"}},
