@@ -331,8 +331,10 @@ static void ends_take_identity(struct pending_end *p, const struct task_end *e)
     memcpy(sum->arguments, e->arguments, e->arguments_bytes);
 }
 
-void process_ends_take(struct process_ends *l, struct tracked *t, const struct task_end *e)
+static void ends_take(void *arg, const struct task_end *e)
 {
+    struct tracked *t = arg;
+    struct process_ends *l = t->ends;
     struct pending_end *p = ends_find(l, e->pid);
     bool is_another = p && p->sum.signals && p->sum.signals != e->signals;
     if (is_another) { /* its pid is in use again: it is over */
@@ -361,12 +363,6 @@ void process_ends_take(struct process_ends *l, struct tracked *t, const struct t
     if (e->thread == e->pid && !l->has_processes)
         ends_take_identity(p, e);
     p->has_ended |= sum->threads && p->threads >= sum->threads && p->has_identity;
-}
-
-static void ends_take_one(void *arg, const struct task_end *e)
-{
-    struct tracked *t = arg;
-    process_ends_take(t->ends, t, e);
 }
 
 /* Forgets those that are marked, and keeps the order of the others. */
@@ -428,7 +424,7 @@ void process_ends_read(struct process_ends *l, struct tracked *t)
 {
     if (!l->source)
         return;
-    task_ends_read(l->source, ends_take_one, t);
+    task_ends_read(l->source, ends_take, t);
     ends_send_complete(l, t, false);
 }
 
@@ -526,11 +522,11 @@ void process_ends_finish(struct process_ends *l, struct tracked *t, const struct
     if (!l->source || l->is_finished)
         return;
     l->is_finished = true;
-    task_ends_read(l->source, ends_take_one, t);
+    task_ends_read(l->source, ends_take, t);
     for (unsigned i = 0; i < TRIES && ends_are_awaited(l) && !task_ends_totals(l->source).lost;
          i++) {
         usleep(STEP_US);
-        task_ends_read(l->source, ends_take_one, t);
+        task_ends_read(l->source, ends_take, t);
     }
     ends_send_complete(l, t, true);
     ends_send_folds(l, t);

@@ -66,6 +66,3 @@ bool process_ends_has_sent(const struct process_ends *l, const struct entity *e)
 void process_ends_count(const struct process_ends *l, struct target *g);
 
 void process_ends_close(struct process_ends *l);
-
-/* Takes one record; for tests. */
-void process_ends_take(struct process_ends *l, struct tracked *t, const struct task_end *e);
