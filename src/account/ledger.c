@@ -521,15 +521,26 @@ void ledger_raise_cpu(struct ledger *l, uint64_t cpu, uint64_t user, uint64_t sy
     }
 }
 
-void ledger_raise(struct ledger *l, const struct row *counted, struct row *parts)
+void ledger_put_main(struct ledger *l, const struct row *end)
+{
+    l->is_changed = true;
+    FOR_EACH_BIT(id, end->present)
+    row_hold_u64(&l->main_left, id, row_u64(end, id));
+    l->main_fresh |= end->present;
+}
+
+void ledger_raise(struct ledger *l, const struct row *counted, bool last, struct row *parts)
 {
     struct row *combined = &parts[PART_COMBINED], *main = &parts[PART_MAIN];
     FOR_EACH_BIT(id, counted->present)
     {
         uint64_t value = max_u64(row_u64(counted, id), row_u64(combined, id));
         row_put_u64(combined, id, value);
-        if (!l->own_only && row_has(main, id) && metric_of(id)->kind == METRIC_COUNTER)
-            row_put_u64(&parts[PART_DESCENDANTS], id, left_u64(value, row_u64(main, id)));
+        if (l->own_only || !row_has(main, id) || metric_of(id)->kind != METRIC_COUNTER)
+            continue;
+        uint64_t rest = left_u64(value, row_u64(main, id));
+        row_put_u64(&parts[PART_DESCENDANTS], id,
+                    last ? rest : row_hold_u64(&l->held[PART_DESCENDANTS], id, rest));
     }
 }
 

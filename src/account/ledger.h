@@ -94,6 +94,9 @@ void ledger_put_reaped(struct ledger *l, const struct row *reaped);
 /* The most memory of any process that was reaped, as wait4 reports it. */
 void ledger_raise_reaped_peak(struct ledger *l, uint64_t bytes);
 
+/* Figures of the main process at its end, as the kernel recorded them: nothing is missing. */
+void ledger_put_main(struct ledger *l, const struct row *end);
+
 /* A member was discarded, or may have been: the totals are lower bounds. */
 void ledger_note_loss(struct ledger *l);
 
@@ -125,9 +128,9 @@ void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,
 void ledger_raise_cpu(struct ledger *l, uint64_t cpu, uint64_t user, uint64_t system, bool last,
                       struct row *parts);
 
-/* After the last fold: the whole has at least what was counted of every process, also of those that
- * were not waited for; the descendants have what the main process has not. */
-void ledger_raise(struct ledger *l, const struct row *counted, struct row *parts);
+/* After a fold: the whole has at least what was counted of every process, also of those that were not
+ * waited for; the descendants have what the main process has not. last: as for ledger_fold. */
+void ledger_raise(struct ledger *l, const struct row *counted, bool last, struct row *parts);
 
 /* For samples, which go to places where a counter that falls has begun again from 0: after the last
  * fold, what fell is kept where it was. */

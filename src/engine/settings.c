@@ -288,8 +288,14 @@ static void settle_network(struct toll_tracker *t)
 {
     uint64_t bits = PROCESS_NETWORK_BITS;
     struct selection *s = &t->selection;
-    if (s->by_name && ((s->parts[PART_COMBINED] | s->of[ENTITY_PROCESS]) & bits))
+    uint64_t named = s->by_name ? s->parts[PART_COMBINED] | s->of[ENTITY_PROCESS] : 0;
+    if (named & (bits | PROCESS_SOCKET_BITS))
         t->options.network = true;
+    if (!(named & PROCESS_SOCKET_BITS) && !(t->options.exact && t->options.network)) {
+        for (unsigned part = 0; part < PARTS; part++)
+            s->parts[part] &= ~PROCESS_SOCKET_BITS;
+        s->of[ENTITY_PROCESS] &= ~PROCESS_SOCKET_BITS;
+    }
     for (unsigned part = 0; part < PARTS; part++)
         if (part != PART_COMBINED || !t->options.network)
             s->parts[part] &= ~bits;

@@ -550,7 +550,7 @@ const struct frame *tick(struct toll_tracker *t, enum tick_kind kind)
     if (f->last)
         process_ends_finish(&t->ends, tracked, &t->job);
     else
-        process_ends_after_walk(&t->ends, tracked);
+        process_ends_after_walk(&t->ends, tracked, t->job.has_outside);
     if (tracked->whole) {
         network_tick(&t->network, tracked, f, t->job.has_outside);
         gpus_members(&t->gpus, tracked);

@@ -245,8 +245,6 @@ struct process_end {
     bool is_recorded;    /* its counters are those of its end, and nothing is missing */
     uint64_t threads; /* that ended in it; 0: not recorded */
     uint64_t count;   /* of processes that are one line, with sums; 0: this one alone */
-    bool has_traffic;
-    uint64_t bytes_sent, bytes_received; /* through sockets of IPv4 and IPv6 */
 };
 
 /* ==== Limits ================================================================================== */

@@ -48,6 +48,10 @@ enum {
 #define PROCESS_NETWORK_BITS                                                                       \
     (PROCESS_PACKET_BITS | BIT(process_network_received_bytes) | BIT(process_network_sent_bytes))
 
+/* What calls of processes moved through sockets: of each process, if the kernel records it. */
+#define PROCESS_SOCKET_BITS                                                                        \
+    (BIT(process_socket_received_bytes) | BIT(process_socket_sent_bytes))
+
 /* The share of energy, of targets as a whole. */
 #define PROCESS_ENERGY_BITS                                                                        \
     (BIT(process_energy_cpu_low_joules) | BIT(process_energy_cpu_high_joules) |                    \

@@ -430,6 +430,7 @@ void summary_process(struct summary *s, const struct process *p, const struct pr
         .start = p->entity.start_ticks,
         .has_cpu = seen >> process_cpu_seconds & 1,
         .has_peak = seen >> process_memory_peak_bytes & 1,
+        .has_sockets = (seen & PROCESS_SOCKET_BITS) == PROCESS_SOCKET_BITS,
         .is_complete = end && p->has_ended && !p->baseline.user && !p->baseline.system,
         .is_recorded = end && end->is_recorded,
         .count = end ? end->count : 0,
@@ -442,6 +443,9 @@ void summary_process(struct summary *s, const struct process *p, const struct pr
     l.cpu_ns = l.has_cpu ? row_value(row, process_cpu_seconds).u : 0;
     l.cpu_ns -= min_u64(l.cpu_ns, before_ns);
     l.peak_bytes = l.has_peak ? row_value(row, process_memory_peak_bytes).u : 0;
+    if (l.has_sockets)
+        l.socket_bytes = row_value(row, process_socket_sent_bytes).u +
+                         row_value(row, process_socket_received_bytes).u;
     largest_add(s->largest, &l);
 }
 

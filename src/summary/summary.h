@@ -32,7 +32,8 @@ struct largest_process {
     char command[LARGEST_COMMAND_BYTES]; /* secrets masked, cut to fit; "": not read */
     uint64_t cpu_ns;                     /* its own, without children that it reaped */
     uint64_t peak_bytes;                 /* the kernel's high-water mark of its resident memory */
-    bool has_cpu, has_peak;
+    uint64_t socket_bytes;               /* that its calls sent and received */
+    bool has_cpu, has_peak, has_sockets;
     bool is_complete; /* read at its end: otherwise its CPU time is a lower bound, as its peak
                        * always is */
     bool is_recorded; /* the kernel recorded its end: its peak is no lower bound either */

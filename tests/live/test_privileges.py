@@ -194,7 +194,7 @@ def check_lines(truth, summary, wrong):
     used = sum(line["cpu_seconds"] for line in recorded)
     if not truth["cpu"] - 0.002 <= used <= truth["cpu"] + CPU_MORE:
         wrong.append(f"the processes have {used} s together, not {truth['cpu']}")
-    for key in ("socket_bytes_sent", "socket_bytes_received"):
+    for key in ("socket_sent_bytes", "socket_received_bytes"):
         moved = [line[key] for line in recorded if key in line]
         if truth["network"] and moved and sum(moved) != SENT + DATAGRAM_BYTES:
             wrong.append(f"{key}: {moved}")

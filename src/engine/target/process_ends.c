@@ -35,8 +35,6 @@ struct folded_end {
     struct process process;
     struct toll_end end;
     uint64_t count, threads, begin_ns, end_ns;
-    bool has_traffic;
-    uint64_t sent_bytes, received_bytes;
 };
 
 #define M(name) BIT(process_##name)
@@ -44,7 +42,8 @@ struct folded_end {
 static const uint64_t recorded_counters = M(cpu_seconds) | M(cpu_user_seconds) |
                                           M(cpu_system_seconds) | M(faults_minor_count) |
                                           M(faults_major_count) | M(switches_voluntary_count) |
-                                          M(switches_involuntary_count) | PROCESS_IO_BITS;
+                                          M(switches_involuntary_count) | PROCESS_IO_BITS |
+                                          PROCESS_SOCKET_BITS;
 
 /* ==== Pending ================================================================================= */
 
@@ -111,15 +110,23 @@ static void ends_put_counters(struct row *row, const struct task_end *e, bool ha
         process_put_io(row, &io);
 }
 
+static void ends_put_traffic(struct row *row, uint64_t sent_bytes, uint64_t received_bytes)
+{
+    row_put_u64(row, process_socket_sent_bytes, sent_bytes);
+    row_put_u64(row, process_socket_received_bytes, received_bytes);
+}
+
 /* What the kernel recorded replaces what samples had. */
-static void ends_put_record(const struct pending_end *p, const struct tracked *t, bool has_io,
-                            struct process *ret, uint64_t *ret_end_ns)
+static void ends_put_record(const struct process_ends *l, const struct pending_end *p,
+                            const struct tracked *t, struct process *ret, uint64_t *ret_end_ns)
 {
     const struct task_end *e = &p->sum;
     struct row *row = &ret->own;
     uint64_t boot_ns = left_u64(clock_since_boot(), clock_mono(NULL)); /* when the other was 0 */
     uint64_t begin_ns = left_u64(e->start_ns, boot_ns);
-    ends_put_counters(row, e, has_io);
+    ends_put_counters(row, e, l->has_io);
+    if (l->has_traffic && p->has_ended)
+        ends_put_traffic(row, e->sent_bytes, e->received_bytes);
     if (e->peak_pages)
         row_put_u64(row, process_memory_peak_bytes, e->peak_pages * t->reader.page_bytes);
     row_put_u64(row, process_wall_seconds, left_u64(e->end_ns, begin_ns));
@@ -206,12 +213,21 @@ static bool ends_fold(struct process_ends *l, const struct process *p, const str
     f->begin_ns = min_u64(f->begin_ns, left_u64(e->elapsed_ns, lived));
     f->end_ns = max_u64(f->end_ns, e->elapsed_ns);
     f->threads += e->threads;
-    f->has_traffic = e->has_traffic;
-    f->sent_bytes += e->bytes_sent;
-    f->received_bytes += e->bytes_received;
     f->count++;
     l->folded++;
     return true;
+}
+
+/* What samples have of the main process lacks what came after the last one. */
+static void ends_put_main(const struct process_ends *l, struct tracked *t,
+                          const struct pending_end *p)
+{
+    struct row row;
+    if (!l->has_traffic || !p->has_ended || p->pid != t->whole->ledger.main)
+        return;
+    row_init(&row, ENTITY_PROCESS);
+    ends_put_traffic(&row, p->sum.sent_bytes, p->sum.received_bytes);
+    ledger_put_main(&t->whole->ledger, &row);
 }
 
 /* One line, or a part of a fold. */
@@ -227,17 +243,15 @@ static void ends_send(struct process_ends *l, struct tracked *t, struct pending_
         e = p->end;
     }
     if (p->has_identity && (p->has_ended || !p->seen)) {
-        ends_put_record(p, t, l->has_io, &process, &e.elapsed_ns);
+        ends_put_record(l, p, t, &process, &e.elapsed_ns);
         if (!p->has_ended) /* some records of its threads were lost */
             process.denied |= recorded_counters;
         e.has_status = true;
         e.is_recorded = p->has_ended;
         e.end = reap_end_of(task_end_status(&p->sum));
         e.threads = p->threads;
-        e.has_traffic = l->has_traffic && p->has_ended;
-        e.bytes_sent = p->sum.sent_bytes;
-        e.bytes_received = p->sum.received_bytes;
         l->line_cpu_ns += p->sum.cpu_ns;
+        ends_put_main(l, t, p);
     }
     l->ended += p->has_ended;
     e.process = &process;
@@ -437,9 +451,41 @@ void process_ends_before_walk(struct process_ends *l, struct tracked *t)
         l->ended_before = l->has_processes ? task_ends_totals(l->source).processes : l->ended;
 }
 
-void process_ends_after_walk(const struct process_ends *l, struct tracked *t)
+/* Network bytes of the members that live. One that the kernel does not know has used no socket, as
+ * long as there was room for all and none has left the cgroup. */
+static void ends_read_traffic(const struct process_ends *l, struct tracked *t, bool has_outside)
+{
+    const struct process_traffic *traffic;
+    ssize_t n = l->has_traffic ? task_ends_read_traffic(l->source, &traffic) : -ENODATA;
+    if (n < 0)
+        return;
+    bool are_all_known = !has_outside && !task_ends_totals(l->source).uncounted;
+    for (size_t i = 0; are_all_known && i < t->members.count; i++) {
+        struct row *own = &t->members.order[i]->process.own;
+        if (row_has(own, process_socket_sent_bytes) || !t->members.order[i]->was_seen)
+            continue;
+        ends_put_traffic(own, 0, 0);
+        t->members_changed = true;
+    }
+    for (ssize_t i = 0; i < n; i++) {
+        struct member *m = members_find(&t->members, traffic[i].pid);
+        if (!m || !m->was_seen)
+            continue;
+        struct row *own = &m->process.own;
+        uint64_t before = row_u64(own, process_socket_sent_bytes) +
+                          row_u64(own, process_socket_received_bytes);
+        uint64_t now = row_hold_u64(own, process_socket_sent_bytes, traffic[i].sent_bytes) +
+                       row_hold_u64(own, process_socket_received_bytes, traffic[i].received_bytes);
+        t->members_changed |= now != before;
+    }
+    for (size_t i = 0; !are_all_known && i < t->members.count; i++)
+        row_bound(&t->members.order[i]->process.own, PROCESS_SOCKET_BITS);
+}
+
+void process_ends_after_walk(const struct process_ends *l, struct tracked *t, bool has_outside)
 {
     uint64_t live = 0;
+    ends_read_traffic(l, t, has_outside);
     for (size_t i = 0; l->source && i < t->members.count; i++) {
         const struct member *m = t->members.order[i];
         live += m->was_seen && !m->gone && !m->process.has_ended;
@@ -477,9 +523,6 @@ static void ends_send_folds(struct process_ends *l, struct tracked *t)
             .elapsed_ns = f->end_ns,
             .is_recorded = true,
             .threads = f->threads,
-            .has_traffic = f->has_traffic,
-            .bytes_sent = f->sent_bytes,
-            .bytes_received = f->received_bytes,
             .count = f->count,
         };
         row_put_u64(&f->process.own, process_wall_seconds, left_u64(f->end_ns, f->begin_ns));
@@ -530,12 +573,15 @@ void process_ends_finish(struct process_ends *l, struct tracked *t, const struct
     }
     ends_send_complete(l, t, true);
     ends_send_folds(l, t);
+    ends_read_traffic(l, t, j->has_outside);
     struct task_totals totals = task_ends_totals(l->source);
     uint64_t live = 0;
     bool is_known = own_cgroup_each_pid(&j->own, ends_count_pid, &live) == 0;
     uint64_t ended = l->has_processes ? totals.processes : l->ended;
     ledger_put_recorded(&t->whole->ledger, ended + live);
     ends_reconcile(l, t, j, is_known ? live : 1);
+    if (l->has_traffic)
+        l->exact |= PROCESS_SOCKET_BITS; /* kept beside the records, also of what lives on */
     if (is_known && (l->has_processes || !totals.lost))
         l->exact |= M(processes_started_count);
     if (!is_known || live || totals.lost || l->is_short)
@@ -549,13 +595,17 @@ void process_ends_finish(struct process_ends *l, struct tracked *t, const struct
 
 void process_ends_count(const struct process_ends *l, struct target *g)
 {
-    if (!l->is_finished || !g->is_launched)
+    if (!l->source || !g->is_launched)
         return;
     struct row counted = l->sum;
     counted.present &= l->exact;
     if (l->exact & M(memory_peak_bytes))
         row_put_u64(&counted, process_memory_peak_bytes, l->peak_bytes);
-    ledger_raise(&g->ledger, &counted, g->parts);
+    if (l->has_traffic) {
+        struct task_totals totals = task_ends_totals(l->source);
+        ends_put_traffic(&counted, totals.sent_bytes, totals.received_bytes);
+    }
+    ledger_raise(&g->ledger, &counted, l->is_finished, g->parts);
 }
 
 /* ==== Life ==================================================================================== */
@@ -582,6 +632,9 @@ void process_ends_begin(struct process_ends *l, struct tracked *t, const struct 
 {
     if (l->source)
         wakeup_watch_edge(wakeup, task_ends_fd(l->source));
+    if (l->source && t->options->network && !l->has_traffic)
+        tracked_note(t, "network bytes of single processes are unknown: this kernel does not show the "
+                        "lengths of calls on sockets (Linux 6.3)");
     if (!l->failure)
         return;
     const char *why = strerror(-l->failure);

@@ -53,7 +53,7 @@ void process_ends_read(struct process_ends *l, struct tracked *t);
 
 /* Around a walk of a sample: what has ended before it and what lives at it were started. */
 void process_ends_before_walk(struct process_ends *l, struct tracked *t);
-void process_ends_after_walk(const struct process_ends *l, struct tracked *t);
+void process_ends_after_walk(const struct process_ends *l, struct tracked *t, bool has_outside);
 
 /* Instead at the end of the run: waits a moment for those of processes that were just reaped, and
  * compares the sums with what the cgroup and wait4 have counted. */

@@ -220,14 +220,17 @@ static void html_largest(const struct report *r, struct buf *b)
 {
     const struct largest *l = r->summary->largest;
     const struct largest_program *programs[LARGEST_PROGRAMS];
-    bool is_least = report_misses_processes(r), has_second = false;
+    bool is_least = report_misses_processes(r), has_second = false, has_sockets = false;
     if (!l || (!l->by_memory_count && !l->by_cpu_count))
         return;
+    for (unsigned i = 0; i < l->by_memory_count; i++)
+        has_sockets |= l->by_memory[i].has_sockets;
     buf_puts(
         b,
         "<section><h2>Largest processes</h2>\n<div class=\"wide\"><table class=\"stack\"><tr><th "
         "class=\"n\">pid</th><th>command</th><th class=\"n\">peak RSS</th><th class=\"n\">CPU time"
-        "</th></tr>\n");
+        "</th>");
+    buf_puts(b, has_sockets ? "<th class=\"n\">network</th></tr>\n" : "</tr>\n");
     for (unsigned i = 0; i < l->by_memory_count + l->by_cpu_count; i++) {
         bool is_second = i >= l->by_memory_count;
         const struct largest_process *p = is_second ? &l->by_cpu[i - l->by_memory_count]
@@ -238,8 +241,9 @@ static void html_largest(const struct report *r, struct buf *b)
         if (is_listed)
             continue;
         if (is_second && !has_second) /* the order begins anew */
-            buf_puts(b,
-                     "<tr><th class=\"lead\" colspan=\"4\">Others with most CPU time</th></tr>\n");
+            buf_printf(
+                b, "<tr><th class=\"lead\" colspan=\"%d\">Others with most CPU time</th></tr>\n",
+                4 + has_sockets);
         has_second |= is_second;
         buf_printf(b, "<tr><td class=\"n\" data-is=\"pid\">%d</td>", (int)p->pid);
         html_cell(b, " class=\"c lead\"", *p->command ? p->command : p->name);
@@ -255,6 +259,11 @@ static void html_largest(const struct report *r, struct buf *b)
             human_seconds(b, (double)p->cpu_ns / 1e9);
         else
             buf_putc(b, '?');
+        if (has_sockets)
+            buf_printf(b, "</td><td class=\"n\" data-is=\"network\">%s",
+                       p->has_sockets ? p->is_recorded ? "" : "≥ " : "?");
+        if (p->has_sockets)
+            buf_bytes(b, (double)p->socket_bytes);
         buf_puts(b, "</td></tr>\n");
     }
     buf_puts(b, "</table></div>\n");

@@ -45,7 +45,8 @@ static void glance_add_heading(struct glance *g, enum text_rank rank, const char
     glance_put_cells(g, head, cells, count);
 }
 
-static const char *const usage_headings[] = {"peak RSS", "CPU"};
+enum { USAGE_HEADINGS = 2 }; /* and network bytes, where they are known of processes */
+static const char *const usage_headings[] = {"peak RSS", "CPU", "network"};
 
 /* A figure as a cell, in `b`, which the caller frees. */
 static const char *glance_cell(struct buf *b, enum metric_id id, enum quality q, double number)
@@ -85,7 +86,7 @@ void glance_add_targets(struct glance *g)
     enum { EACH = 6 };
     if (!g->summary->target_count)
         return;
-    glance_add_heading(g, RANK_FIGURE, "Target", usage_headings, ARRAY_LEN(usage_headings));
+    glance_add_heading(g, RANK_FIGURE, "Target", usage_headings, USAGE_HEADINGS);
     for (size_t i = 0; i < g->summary->target_count && i < EACH; i++) {
         struct text_rows r = text_rows_of_target(g->sink, &g->summary->targets[i]);
         enum quality cpu = text_quality(&r, PART_COMBINED, process_cpu_seconds);
@@ -199,7 +200,8 @@ static unsigned glance_pid_digits(const struct largest_process *p)
     return (unsigned)snprintf(NULL, 0, "%d", (int)p->pid);
 }
 
-static void glance_add_process(struct glance *g, const struct largest_process *p, unsigned digits)
+static void glance_add_process(struct glance *g, const struct largest_process *p, unsigned digits,
+                               bool has_sockets)
 {
     struct text_line *line = text_block_add(&g->block, RANK_DETAIL, NULL);
     const struct run *run = g->summary->run;
@@ -222,9 +224,24 @@ static void glance_add_process(struct glance *g, const struct largest_process *p
     } else {
         buf_printable(&line->text, p->name, strlen(p->name));
     }
-    glance_row(g, line, glance_peak_quality(p->peak_bytes, p->is_recorded), (double)p->peak_bytes,
-               glance_cpu_quality(p->is_complete && p->has_cpu, p->cpu_ns),
-               (double)p->cpu_ns / 1e9);
+    struct buf memory = buf_like(&line->text), cpu = {0}, sockets = {0};
+    const char *cells[] = {
+        glance_cell(&memory, process_memory_rss_bytes,
+                    glance_peak_quality(p->peak_bytes, p->is_recorded), (double)p->peak_bytes),
+        glance_cell(&cpu, process_cpu_seconds,
+                    glance_cpu_quality(p->is_complete && p->has_cpu, p->cpu_ns),
+                    (double)p->cpu_ns / 1e9),
+        NULL};
+    if (has_sockets)
+        cells[USAGE_HEADINGS] = glance_cell(&sockets, process_socket_sent_bytes,
+                               !p->has_sockets  ? QUALITY_UNKNOWN
+                               : p->is_recorded ? QUALITY_EXACT
+                                                : QUALITY_LOWER_BOUND,
+                               (double)p->socket_bytes);
+    glance_put_cells(g, line, cells, USAGE_HEADINGS + has_sockets);
+    buf_done(&memory);
+    buf_done(&cpu);
+    buf_done(&sockets);
 }
 
 void glance_add_largest(struct glance *g)
@@ -233,9 +250,11 @@ void glance_add_largest(struct glance *g)
     const struct largest *l = g->summary->largest;
     if (!l || l->count < 2 || !l->by_memory_count)
         return;
-    bool by_program = l->count > MANY_PROCESSES;
+    bool by_program = l->count > MANY_PROCESSES, has_sockets = false;
+    for (unsigned i = 0; !by_program && i < l->by_memory_count; i++)
+        has_sockets |= l->by_memory[i].has_sockets;
     glance_add_heading(g, RANK_DETAIL, by_program ? "Programs by CPU time" : "Largest processes",
-                       usage_headings, ARRAY_LEN(usage_headings));
+                       usage_headings, USAGE_HEADINGS + has_sockets);
     if (by_program) {
         glance_add_programs(g, l, LINES);
         return;
@@ -254,9 +273,9 @@ void glance_add_largest(struct glance *g)
         digits = of_this > digits ? of_this : digits;
     }
     for (unsigned i = 0; i < shown; i++)
-        glance_add_process(g, &l->by_memory[i], digits);
+        glance_add_process(g, &l->by_memory[i], digits, has_sockets);
     if (busiest)
-        glance_add_process(g, busiest, digits);
+        glance_add_process(g, busiest, digits, has_sockets);
 }
 
 /* ==== Threads ================================================================================= */

@@ -37,15 +37,19 @@ void probe_bpf(const struct probe_facts *p, struct finding *f)
 
 void probe_exact(const struct probe_facts *p, struct finding *f)
 {
-    finding_ok(f, "exact", "each process, however short it lives, with --exact");
+    finding_ok(f, "exact", "each process, however short it lives, with --exact; with --network its "
+                           "network bytes");
     if (!p->root.live) {
         finding_unknown(f, "not available on a recorded machine");
         return;
     }
     int r = task_ends_check();
-    if (r == 0)
+    if (r >= 0 && !task_ends_may_have_traffic()) {
+        finding_partly(f, "the network bytes of each process are unknown");
+        finding_remedy(f, "Linux 6.3 or later");
+    } else if (r == 0) {
         return;
-    if (r > 0) {
+    } else if (r > 0) {
         finding_partly(f, "the largest memory of each process is unknown");
         finding_remedy(f, "Linux 6.16 or later");
     } else if (!bpf_may(p, CAP_NUMBER_BPF) || !bpf_may(p, CAP_NUMBER_PERFMON)) {

@@ -668,6 +668,12 @@ int task_ends_check(void)
     return r < 0 ? r : !l.has_processes;
 }
 
+bool task_ends_may_have_traffic(void)
+{
+    struct kernel_layout l;
+    return layout_read(&l) == 0 && l.has_traffic;
+}
+
 void task_ends_close(struct task_ends *t)
 {
     if (!t)

@@ -72,6 +72,8 @@ int task_ends_open(struct task_ends **ret, int cgroup, bool wants_traffic);
 /* Whether the kernel accepts the programs, which are not attached to anything: as task_ends_open
  * returns, or 1 without ends of processes. */
 int task_ends_check(void);
+/* Whether this kernel shows the lengths of calls on sockets; it asks nothing of the kernel itself. */
+bool task_ends_may_have_traffic(void);
 void task_ends_close(struct task_ends *t);
 
 /* For epoll with EPOLLET: an event comes when a quarter of the room for records is used; otherwise
