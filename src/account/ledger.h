@@ -128,8 +128,8 @@ void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,
 void ledger_raise_cpu(struct ledger *l, uint64_t cpu, uint64_t user, uint64_t system, bool last,
                       struct row *parts);
 
-/* After a fold: the whole has at least what was counted of every process, also of those that were not
- * waited for; the descendants have what the main process has not. last: as for ledger_fold. */
+/* After a fold: the whole has at least what was counted of every process, also of those that were
+ * not waited for; the descendants have what the main process has not. last: as for ledger_fold. */
 void ledger_raise(struct ledger *l, const struct row *counted, bool last, struct row *parts);
 
 /* For samples, which go to places where a counter that falls has begun again from 0: after the last

@@ -19,9 +19,9 @@ static const uint64_t of_the_clock = M(wall_seconds);
 
 /* A process that lives shorter than an interval is not seen, and a count of what was seen, or the
  * last value seen of what has ended, is at least so much. */
-static const uint64_t at_least = PROCESS_SOCKET_BITS | M(processes_started_count) | M(switches_voluntary_count) |
-                                 M(switches_involuntary_count) | M(cpu_wait_seconds) |
-                                 M(memory_peak_bytes);
+static const uint64_t at_least = PROCESS_SOCKET_BITS | M(processes_started_count) |
+                                 M(switches_voluntary_count) | M(switches_involuntary_count) |
+                                 M(cpu_wait_seconds) | M(memory_peak_bytes);
 
 struct provenance quality_pick(const struct figure_source *sources, size_t count, enum metric_id id,
                                union value *ret_value)

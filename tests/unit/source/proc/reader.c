@@ -154,7 +154,7 @@ static void test_process_files_stat_is_first(void **state)
 }
 
 /* Every figure of a process that some fold uses comes from exactly one file, at the cost the table
- * of metrics says; those of GPUs from none. CPU time and memory have a cheaper source beside stat.
+ * of metrics says; those of GPUs and of sockets from none. CPU time and memory have a cheaper source beside stat.
  * Memory with each page once is RSS of one process, and expensive of several alone. */
 static void test_process_files_each_metric_has_one_file(void **state)
 {
@@ -170,7 +170,8 @@ static void test_process_files_each_metric_has_one_file(void **state)
     }
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
         assert_int_equal(given >> id & 1,
-                         metric_of(id)->fold < FOLD_WHOLE && !(PROCESS_GPU_BITS >> id & 1));
+                         metric_of(id)->fold < FOLD_WHOLE &&
+                             !((PROCESS_GPU_BITS | PROCESS_SOCKET_BITS) >> id & 1));
 }
 
 /* ---- process visit -------------------------------------------------------------------------- */
