@@ -264,7 +264,7 @@ def test_a_terminal_without_a_title(panes):
     assert "no status" not in pane.text()  # -q; stderr is not a terminal
     pane.type("clear; TERM=linux $TOLL run --live --summary none -- echo done")
     pane.wait(lambda: "\ndone" in pane.text(), "the command")
-    assert "toll: --live: no status is shown: the terminal" in pane.text()
+    assert "toll: --live: no status is shown: the title of this terminal" in pane.text()
 
 
 @pytest.mark.parametrize("options", [[], ["-q"], ["--json"], ["--summary", "none"]], ids=" ".join)

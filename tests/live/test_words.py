@@ -154,7 +154,7 @@ def test_lines_of_a_terminal(here):
     name = "\u202e日本\x9b"
     with here.popen(["sleep", "600"]) as a, here.popen(["sleep", "600"]) as b:
         try:
-            status, out, err = here.call([here.toll, "attach", "-i", "10ms", "--for", "50ms",
+            status, out, err = here.call([here.toll, "attach", "-i", "10ms", "--for", "500ms",
                                           f"{name}={a.pid}", f"b={b.pid}"])
         finally:
             a.kill()
