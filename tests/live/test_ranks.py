@@ -5,6 +5,7 @@ thousand short jobs of GNU parallel."""
 import concurrent.futures
 import contextlib
 import csv
+import functools
 import json
 import os
 import pathlib
@@ -259,15 +260,19 @@ def test_two_jobs_of_one_name_at_once(here, launcher):
     def launch(job):
         script = f"while ! [ -e go ]; do sleep 0.02; done; sleep 0.3; exit {job}"
         return here.call([*launcher(2), "sh", "-c", '"$@"; exit', "sh", here.toll, "run", "-q",
-                          "--name", "solver", "-o", "runs/%j-%r.jsonl", "--", "sh", "-c", script])[0]
+                          "--name", "solver", "-o", "runs/%j-%r.jsonl", "--", "sh", "-c", script])
+
+    def written(records):
+        assert not any(job.done() for job in jobs), [job.result() for job in jobs if job.done()]
+        return runs.exists() and len(list(runs.iterdir())) == records
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         jobs, runs = [], here.path("runs")
-        for job, records in ((0, 2), (3, 4)):  # mpirun may wait for ever for one that starts at once
+        for job, records in ((0, 2), (3, 4)):  # the second starts while the first runs
             jobs.append(pool.submit(launch, job))
-            until(lambda: runs.exists() and len(list(runs.iterdir())) == records, "the records")
+            until(functools.partial(written, records), "the records")
         here.path("go").touch()
-        assert sorted(job.result() for job in jobs) == [0, 3]
+        assert sorted(job.result()[0] for job in jobs) == [0, 3]
     listed = here.call([here.toll, "list", "runs"])[1].decode().splitlines()[1:]
     assert len(listed) == 2 and sum("exit 3" in line for line in listed) == 1
     records = sorted(runs.iterdir())
