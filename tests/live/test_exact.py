@@ -6,7 +6,9 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
+import time
 
 import pytest
 from livelib import needs_root, records
@@ -412,3 +414,50 @@ def test_network_of_processes_for_nobody(nobody):
         assert all(row.get(key) is None for key in CHILD), row
     status, out, _ = nobody.call([nobody.toll, "doctor", "exact"])
     assert b"network bytes" in out or b"CAP_BPF" in out, out
+
+
+def test_timeout(exact, here):
+    """The command is ended by toll: all its processes have a line with the signal."""
+    result = exact(["sh", "-c", "/bin/true; sleep 30; true"], "--timeout", "300ms")
+    assert sorted(line["name"] for line in result.lines) == ["sh", "sleep", "true"]
+    assert all(line["recorded"] for line in result.lines)
+    assert [line["end"]["signal"] for line in result.lines if line["name"] == "sleep"] == [15]
+
+
+def test_in_a_pid_namespace(here):
+    """The kernel's numbers of processes are not those that toll sees: said so, and nothing is invented."""
+    path = here.path("summary.json")
+    status, _, err = here.call(["unshare", "-pf", "--mount-proc", here.toll, "run", "--exact", "--network", "--summary",
+                                "json", "--summary-to", path, "--", "sh", "-c", "/bin/true; exit 3"])
+    if status == 1 and b"unshare" in err:
+        pytest.skip(err.decode())
+    assert status == 3, err
+    summary = json.loads(pathlib.Path(path).read_text())
+    assert any(note.startswith("--exact: ") for note in summary["notes"])
+    assert summary["target"]["combined"]["socket_sent_bytes"]["quality"] == "unknown"
+
+
+def test_killed_toll_leaves_nothing_for_long(exact):
+    """The job goes on; the programs go with toll, and the next run removes the empty cgroup."""
+    mount = next(line.split()[1] for line in open("/proc/mounts") if line.split()[2] == "cgroup2")
+    exact(["true"])
+
+    def left(pid):
+        return [path for path in pathlib.Path(mount).glob(f"**/toll-{pid}") if path.is_dir()]
+    read_end, write_end = os.pipe()
+    p = subprocess.Popen([os.environ["TOLL"], "run", "-q", "--exact", "--network", "--", "sh", "-c",
+                          f"echo >/dev/fd/{write_end}; exec sleep 1"], pass_fds=[write_end])
+    os.close(write_end)
+    os.read(read_end, 1)
+    p.kill()
+    p.wait()
+    assert left(p.pid)
+    while os.read(read_end, 1):  # until the job has ended, too
+        pass
+    os.close(read_end)
+    for _ in range(50):
+        exact(["true"])
+        if not left(p.pid):
+            return
+        time.sleep(0.02)
+    assert not left(p.pid)
