@@ -93,6 +93,10 @@ void doctor_add_help(struct buf *b);
 /* "toll: sentence" on stderr; returns 125. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same for an error of the library: a field that it begins with is shown as the option, as in
+ * "--price-hour: …", and an error without a field begins with the context, unless that is NULL. */
+int complain_error(const char *context, const struct toll_error *e);
+
 /* The text on stdout; frees it. Returns 0, or 125 and a sentence when it cannot be written. */
 int print(struct buf *b);
 
@@ -203,9 +207,9 @@ struct listed_run {
     bool cut_short, may_be_running;
     bool has_siblings;     /* its record has several runs */
     uint64_t record_bytes; /* size of the record; 0: unknown */
-    size_t ranks;      /* of a parallel job that this run stands for; 0: it is one run */
-    size_t bad_ranks;  /* … that failed, or whose record lacks the end */
-    size_t records;    /* … that they are in */
+    size_t ranks;          /* of a parallel job that this run stands for; 0: it is one run */
+    size_t bad_ranks;      /* … that failed, or whose record lacks the end */
+    size_t records;        /* … that they are in */
 };
 
 struct list {

@@ -339,7 +339,7 @@ static int doctor_run(struct settings *s)
     struct buf b = {0};
     int status = doctor_check_names(s->words);
     if (status == 0 && toll_diagnosis_new(&r.diagnosis, s->root, &e) < 0)
-        status = complain("%s", e.message);
+        status = complain_error("doctor", &e);
     if (status == 0) {
         (s->json ? doctor_command_as_json : doctor_command_as_text)(&r, &b);
         status = s->json ? print(&b) : print_paged(&b);

@@ -439,7 +439,7 @@ static int list_records(struct settings *s)
         qsort(l.runs, l.count, sizeof *l.runs, list_compare);
     size_t count = s->list.limit && s->list.limit < l.count ? s->list.limit : l.count;
     if (l.has_no_memory)
-        failed = complain("list: not enough memory to list all runs");
+        failed = complain("list: out of memory, some runs are not listed");
     if (s->json && (l.count || !failed || paths[1]))
         list_as_json(&l, count, &b);
     else if (count && !s->json)

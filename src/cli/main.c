@@ -283,6 +283,25 @@ int complain(const char *format, ...)
     return EXIT_TOLL;
 }
 
+int complain_error(const char *context, const struct toll_error *e)
+{
+    char name[64];
+    size_t length = strcspn(e->message, ": ");
+    bool has_context = e->message[length] == ':' &&
+                       (strncmp(e->message, "--", 2) == 0 ||
+                        (context && strncmp(e->message, context, length) == 0));
+    if (!has_context && e->message[length] == ':' && length < sizeof name) {
+        memcpy(name, e->message, length);
+        name[length] = '\0';
+        for (char *c = name; (c = strchr(c, '_'));)
+            *c = '-';
+        if (option_by_name(name, ~0U))
+            return complain("--%s%s", name, e->message + length);
+    }
+    context = has_context ? NULL : context;
+    return context ? complain("%s: %s", context, e->message) : complain("%s", e->message);
+}
+
 int print(struct buf *b)
 {
     errno = 0;

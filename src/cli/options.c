@@ -557,14 +557,15 @@ static int config_read_open(struct settings *s, const char *path, int fd, struct
     }
     ssize_t n = fd < 0 ? fd : config_read_all(fd, text, CONFIG_BYTES - 1);
     if (n < 0)
-        return err_set(e, -EINVAL, "cannot read the configuration file '%s': %s", path,
+        return err_set(e, -EINVAL, "%s: cannot read the configuration: %s", path,
                        strerror((int)-n));
     if (n == CONFIG_BYTES - 1)
-        return err_set(e, -EINVAL, "configuration file '%s' is too large (expected up to 64 KiB)",
+        return err_set(e, -EINVAL, "%s: too large for a configuration file (expected up to 64 KiB)",
                        path);
     text[n] = '\0';
     if (memchr(text, '\0', (size_t)n))
-        return err_set(e, -EINVAL, "configuration file '%s' is not a text file", path);
+        return err_set(e, -EINVAL, "%s: not a text file (expected 'option = value' on each line)",
+                       path);
     struct config c = {.path = path, .line = 1};
     for (char *line = text, *next; line; line = next, c.line++) {
         next = strchr(line, '\n');

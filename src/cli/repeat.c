@@ -214,7 +214,7 @@ static int repeat_add_result(struct repeat *r, struct toll_output like, const ch
                              struct toll_error *e)
 {
     if (!ARRAY_GROW(r->results, r->result_count))
-        return err_set(e, -ENOMEM, "out of memory");
+        return err_set(e, -ENOMEM, "cannot keep the outputs: out of memory");
     struct repeat_result *result = &r->results[r->result_count];
     *result = (struct repeat_result){.like = like, .path = path, .file = REPLACEMENT_CLOSED};
     int ret = path ? replacement_open(&result->file, path, REPLACEMENT_IN_PLACE, e) : 0;
@@ -249,7 +249,7 @@ static int repeat_sort_output(struct repeat *r, const char *output, struct toll_
             ".jsonl or .sqlite for all runs, or .json, .txt, .md for the result)",
             output);
     if (!list_append(&r->outputs, output) || !ARRAY_GROW(r->is_record, r->output_count))
-        return err_set(e, -ENOMEM, "out of memory");
+        return err_set(e, -ENOMEM, "cannot keep the outputs: out of memory");
     r->is_record[r->output_count++] = is_record && !is_of_run;
     return 0;
 }
@@ -291,7 +291,7 @@ static void repeat_write_results(struct repeat *r)
                         ret == -EAGAIN ? "destination too slow" : strerror(-ret));
         }
         if (ret < 0)
-            complain("%s", e.message);
+            complain_error(NULL, &e);
     }
 }
 
@@ -474,7 +474,7 @@ static bool repeat_run(struct repeat *r, char **command, uint64_t repeat, bool i
         run_command_held(s, &r->signals, command, &outcome);
     set->quiet = kept.quiet;
     if (ret < 0 || (!outcome.has_run && outcome.error.message[0]))
-        complain("%s", ret < 0 ? e.message : outcome.error.message);
+        complain_error(NULL, ret < 0 ? &e : &outcome.error);
     bool has_failed = !outcome.has_run || outcome.status != 0;
     bool is_continued = outcome.has_run && !r->signals.ended_by &&
                         (!has_failed || set->repeat.ignore_failure);
@@ -486,7 +486,7 @@ static bool repeat_run(struct repeat *r, char **command, uint64_t repeat, bool i
         if (!chosen)
             err_set(&e, -ENOMEM, "cannot keep the run: out of memory");
         if (!chosen || toll_repeats_add(r->runs, s->tracker, (const char *const *)chosen, &e) < 0)
-            complain("%s", e.message);
+            complain_error(NULL, &e);
         else
             r->added++;
         free_words(chosen);
@@ -582,7 +582,7 @@ int repeat_command(struct session *s, char **command, bool *ret_interrupted)
         err_set(&e, ret, "cannot watch for signals: %s", strerror(-ret));
     if (ret < 0) {
         repeat_done(&r);
-        return complain("%s", e.message);
+        return complain_error(NULL, &e);
     }
     bool goes_on = true;
     for (size_t i = 0; goes_on && i < r.combinations; i++) {

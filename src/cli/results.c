@@ -21,7 +21,7 @@ static int send_spool(struct settings *s)
     struct toll_error e;
     int r = toll_send(s->words[0], s->words[1], &sent, &e);
     if (r < 0)
-        return complain("%s", e.message);
+        return complain_error("resend", &e);
     text_make_printable(sent.run); /* a server has named it */
     const char *to = *sent.run ? " to run " : "";
     if (sent.points_before)
@@ -167,7 +167,7 @@ static int run_export(struct settings *s)
     free(w.list);
     if (r == -EPIPE && w.writes_stdout)
         return 0; /* the end of a pipeline has seen enough */
-    return r < 0 ? complain("%s", e.message) : 0;
+    return r < 0 ? complain_error("export", &e) : 0;
 }
 
 /* ==== Recommend command ======================================================================= */

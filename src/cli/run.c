@@ -103,7 +103,7 @@ int system_main(int argc, char **argv)
                               "'toll help system' lists them)",
                               s.settings.words[0]);
         else if (observe_attach(&s, &e) < 0)
-            status = complain("%s", e.message);
+            status = complain_error(NULL, &e);
         else
             status = observe(&s);
     }
@@ -204,7 +204,7 @@ static int attach_command_add_targets(struct session *s, struct toll_error *e)
     }
     return any ? 0
                : err_set(e, -EINVAL,
-                         "attach: nothing to attach to (expected a PID, --group, --session, "
+                         "nothing to attach to (expected a PID, --group, --session, "
                          "--cgroup, --match or --user)");
 }
 
@@ -217,7 +217,7 @@ int attach_main(int argc, char **argv)
         int r = attach_command_add_targets(&s, &e);
         if (r == 0)
             r = observe_attach(&s, &e);
-        status = r < 0 ? complain("%s", e.message) : observe(&s);
+        status = r < 0 ? complain_error("attach", &e) : observe(&s);
     }
     session_close(&s);
     return status;
@@ -286,7 +286,7 @@ void run_command_held(struct session *s, struct signals *signals, char **command
     }
     ret->has_run = true;
     if (r < 0) {
-        complain("%s", ret->error.message);
+        complain_error(NULL, &ret->error);
         just_wait(s, signals, &ret->end);
     } else {
         run_measure(s, signals);
@@ -325,11 +325,11 @@ int run_main(int argc, char **argv)
         else if (is_repeated)
             outcome.status = repeat_command(&s, command, &outcome.interrupted);
         else if (session_start(&s, &e) < 0)
-            outcome.status = complain("%s", e.message);
+            outcome.status = complain_error(NULL, &e);
         else {
             run_command(&s, command, &outcome);
             if (!outcome.has_run && outcome.error.message[0])
-                complain("%s", outcome.error.message);
+                complain_error(NULL, &outcome.error);
             if (outcome.is_measured && s.gate)
                 toll_gate_add(s.gate, s.tracker);
             if (outcome.has_run && !outcome.interrupted)
@@ -363,7 +363,7 @@ int replay_main(int argc, char **argv)
     if (!directory)
         status = complain("replay: no recorded run given (expected one directory)");
     else if (toll_tracker_replay(s.tracker, directory, &e) < 0)
-        status = complain("%s", e.message);
+        status = complain_error("replay", &e);
     if (status == 0) {
         int r;
         while ((r = toll_tracker_step(s.tracker)) > 0)

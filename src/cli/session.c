@@ -592,7 +592,7 @@ int session_open(struct session *s, int argc, char **argv, int *ret_status)
     struct toll_error e = {0};
     int r = session_read(s, argc, argv, ret_status);
     if (r == 0 && session_start(s, &e) < 0) {
-        *ret_status = complain("%s", e.message);
+        *ret_status = complain_error(NULL, &e);
         return 1;
     }
     return r;

@@ -180,7 +180,7 @@ static int sub_tracking_run(struct settings *s)
         r = sub_tracking_compare(s, &text, &e);
     if (r == 0 && !is_combination)
         r = phase_deliver(text, s->results_format, s->results_file, &e);
-    return r < 0 ? complain("%s", e.message) : 0;
+    return r < 0 ? complain_error("sub-tracking", &e) : 0;
 }
 
 int sub_tracking_main(int argc, char **argv)

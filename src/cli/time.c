@@ -65,7 +65,7 @@ static int time_write(struct session *s, const struct outcome *o, int fd, struct
     CLEANUP_FREE char *line = NULL;
     time_layout(&layout, time_format(&s->settings));
     struct toll_output like = {.size = sizeof like, .format = "text", .layout = layout.data};
-    int r = buf_failed(&layout) ? err_set(e, -ENOMEM, "out of memory")
+    int r = buf_failed(&layout) ? err_set(e, -ENOMEM, "cannot prepare the format: out of memory")
                                 : toll_tracker_report_as(s->tracker, &like, &line, e);
     buf_done(&layout);
     if (r < 0)
@@ -111,13 +111,14 @@ int time_main(int argc, char **argv)
         else if (fd < 0)
             outcome.status = complain("time: cannot open '%s': %s", output, strerror(errno));
         else if (toll_tracker_new(&s.tracker, &s.settings.tracker, &e) < 0)
-            outcome.status = complain("%s", e.message);
+            outcome.status = complain_error(NULL, &e);
         else {
             run_command(&s, command, &outcome);
             if (!outcome.has_run)
-                complain("%s", outcome.error.message);
+                complain_error(NULL, &outcome.error);
             else if (!outcome.is_measured || time_write(&s, &outcome, fd, &e) < 0)
-                complain("time: no times: %s", *e.message ? e.message : "nothing was measured");
+                complain("time: cannot show the times: %s",
+                         *e.message ? e.message : "nothing was measured");
         }
     }
     session_close(&s);

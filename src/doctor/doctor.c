@@ -102,7 +102,7 @@ int toll_diagnosis_new(struct toll_diagnosis **ret, const char *root, struct tol
     probe_facts_done(&facts);
     if (r < 0) {
         toll_diagnosis_free(d);
-        return err_set(e, r, "not enough memory for the checks");
+        return err_set(e, r, "cannot make the checks: out of memory");
     }
     *ret = d;
     return 0;

@@ -365,12 +365,12 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
         return err_set(e, -EINVAL,
                        "nothing to attach to (expected a target, or the option system)");
     if (t->options.watch_exits || t->options.exact)
-        return err_set(e, -EINVAL, "%s works only with a launched command",
+        return err_set(e, -EINVAL, "%s: works only with a launched command",
                        t->options.exact ? "exact" : "watch_exits");
     if (t->options.timeout_ns)
         return err_set(
             e, -EINVAL,
-            "timeout works only with a launched command (attached processes are never killed)");
+            "timeout: works only with a launched command (attached processes are never killed)");
     int r = begin_prepare(t, NULL, e);
     if (r == 0)
         r = begin_with_own(t, e);

@@ -129,7 +129,7 @@ static int choose_charts(const char *names, unsigned *ret, struct toll_error *e)
                 buf_puts(&known, p->name);
             }
             char *list = buf_take(&known);
-            int r = err_set(e, -EINVAL, "chart '%.*s': unknown (expected %s)",
+            int r = err_set(e, -EINVAL, "charts: unknown chart '%.*s' (expected %s)",
                             (int)(length < 60 ? length : 60), at, list ? list : "cpu or memory");
             free(list);
             return r;
@@ -170,7 +170,7 @@ int toll_frames_draw(const struct toll_frame *const *frames, size_t count,
         r = sized_take(&asked, sizeof asked, how, "how", e);
     bool is_json = r == 0 && asked.format && strcmp(asked.format, "json") == 0;
     if (r == 0 && asked.format && !is_json && strcmp(asked.format, "svg") != 0)
-        r = err_set(e, -EINVAL, "format '%s': unknown (expected svg or json)", asked.format);
+        r = err_set(e, -EINVAL, "format: unknown format '%s' (expected svg or json)", asked.format);
     if (r == 0 && asked.charts)
         r = choose_charts(asked.charts, &wanted, e);
     if (r < 0)
@@ -214,7 +214,7 @@ int toll_frames_draw(const struct toll_frame *const *frames, size_t count,
     char *result = buf_take(&text);
     if (!ok || !result) {
         free(result);
-        return err_set(e, -ENOMEM, "cannot draw the frames: not enough memory");
+        return err_set(e, -ENOMEM, "cannot draw the frames: out of memory");
     }
     *ret = result;
     return 0;

@@ -68,7 +68,8 @@ static int take_user(struct target *g, struct toll_error *e)
     }
     const struct passwd *user = getpwnam(g->text);
     if (!user)
-        return err_set(e, -EINVAL, "unknown user '%s' (expected a name or a number)", g->text);
+        return err_set(e, -EINVAL, "user: unknown user '%s' (expected a name or a number)",
+                       g->text);
     g->user = user->pw_uid;
     return 0;
 }
@@ -76,15 +77,15 @@ static int take_user(struct target *g, struct toll_error *e)
 static int take_regex(struct target *g, struct toll_error *e)
 {
     if (!*g->text)
-        return err_set(e, -EINVAL, "empty regular expression (it would match every process)");
+        return err_set(e, -EINVAL,
+                       "match: empty regular expression (it would match every process)");
     int r = regcomp(&g->regex, g->text, REG_EXTENDED | REG_NOSUB);
     if (r == REG_ESPACE)
-        return err_set(e, -ENOMEM, "cannot compile regular expression '%s': out of memory",
-                       g->text);
+        return err_set(e, -ENOMEM, "match: cannot compile '%s': out of memory", g->text);
     if (r) {
         char why[128];
         regerror(r, &g->regex, why, sizeof why);
-        return err_set(e, -EINVAL, "invalid regular expression '%s': %s", g->text, why);
+        return err_set(e, -EINVAL, "match: invalid regular expression '%s': %s", g->text, why);
     }
     g->has_regex = true;
     return 0;
@@ -96,10 +97,11 @@ int asked_take(struct tracked *t, struct target *g, const struct toll_target *as
     g->kind = asked->kind;
     g->id = asked->id || asked->kind != TOLL_TARGET_PROCESS ? asked->id : getpid();
     if ((unsigned)asked->kind > TOLL_TARGET_USER)
-        return err_set(e, -EINVAL, "invalid kind of target %d (expected one of TOLL_TARGET_…)",
+        return err_set(e, -EINVAL,
+                       "kind: invalid kind of target %d (expected one of TOLL_TARGET_…)",
                        (int)asked->kind);
     if (has_text(asked->kind) && !asked->text)
-        return err_set(e, -EINVAL, "target without text (expected a pattern, a cgroup or a user)");
+        return err_set(e, -EINVAL, "text: missing (expected a pattern, a cgroup or a user)");
     if (asked->text && !(g->text = strdup(asked->text)))
         return err_set(e, -ENOMEM, "cannot add a target: out of memory");
     if (asked_take_name(t, g, asked->name) < 0)
@@ -111,7 +113,7 @@ int asked_take(struct tracked *t, struct target *g, const struct toll_target *as
     default: break;
     }
     return g->id > 0 ? 0
-                     : err_set(e, -EINVAL, "invalid %s %d (expected a number from 1)",
+                     : err_set(e, -EINVAL, "%s: invalid ID %d (expected a number from 1)",
                                kind_word(g->kind), (int)g->id);
 }
 
@@ -133,10 +135,13 @@ int asked_nobody(const struct tracked *t, const struct target *g, struct toll_er
     switch (g->kind) {
     case TOLL_TARGET_PROCESS: return no_process(t, g->id, e);
     case TOLL_TARGET_MATCH:
-        return err_set(e, -ESRCH, "no running process has a command line that matches '%s'",
+        return err_set(e, -ESRCH, "match: no running process has a command line that matches '%s'",
                        g->text);
-    case TOLL_TARGET_USER: return err_set(e, -ESRCH, "no process of user '%s' is running", g->text);
-    default: return err_set(e, -ESRCH, "no process in %s %d", kind_word(g->kind), (int)g->id);
+    case TOLL_TARGET_USER:
+        return err_set(e, -ESRCH, "user: no process of user '%s' is running", g->text);
+    default:
+        return err_set(e, -ESRCH, "%s: no process in %s %d", kind_word(g->kind), kind_word(g->kind),
+                       (int)g->id);
     }
 }
 
@@ -197,7 +202,7 @@ static int check_labels(const char *const *labels, struct toll_error *e)
     for (const char *const *l = labels; l && *l; l++) {
         const char *equals = strchr(*l, '=');
         if (!equals || equals == *l)
-            return err_set(e, -EINVAL, "invalid label '%s' (expected KEY=VALUE)", *l);
+            return err_set(e, -EINVAL, "labels: invalid label '%s' (expected KEY=VALUE)", *l);
     }
     return 0;
 }
@@ -205,15 +210,17 @@ static int check_labels(const char *const *labels, struct toll_error *e)
 static int check_choices(const struct toll_options *o, struct toll_error *e)
 {
     if ((unsigned)o->memory > TOLL_MEMORY_PSS)
-        return err_set(e, -EINVAL, "invalid memory %d (expected one of TOLL_MEMORY_…)",
+        return err_set(e, -EINVAL, "memory: invalid value %d (expected one of TOLL_MEMORY_…)",
                        (int)o->memory);
     if ((unsigned)o->processes > TOLL_PROCESSES_ALL)
-        return err_set(e, -EINVAL, "invalid processes %d (expected one of TOLL_PROCESSES_…)",
+        return err_set(e, -EINVAL, "processes: invalid value %d (expected one of TOLL_PROCESSES_…)",
                        (int)o->processes);
     if ((unsigned)o->wait > TOLL_WAIT_ALL)
-        return err_set(e, -EINVAL, "invalid wait %d (expected one of TOLL_WAIT_…)", (int)o->wait);
+        return err_set(e, -EINVAL, "wait: invalid value %d (expected one of TOLL_WAIT_…)",
+                       (int)o->wait);
     if ((unsigned)o->own_cgroup > TOLL_OWN_CGROUP_NEVER)
-        return err_set(e, -EINVAL, "invalid own_cgroup %d (expected one of TOLL_OWN_CGROUP_…)",
+        return err_set(e, -EINVAL,
+                       "own_cgroup: invalid value %d (expected one of TOLL_OWN_CGROUP_…)",
                        (int)o->own_cgroup);
     return 0;
 }
@@ -227,18 +234,23 @@ int settings_check(struct toll_options *ret, const struct toll_options *asked, s
     if (r < 0)
         return r;
     if (o.interval_ns && o.interval_ns < NS_PER_MS)
-        return err_set(e, -EINVAL, "interval too short (expected at least 1 ms)");
+        return err_set(e, -EINVAL, "interval: too short (expected at least 1 ms)");
     if (o.interval_ns > 86400 * NS_PER_SECOND)
-        return err_set(e, -EINVAL, "interval too long (expected at most one day)");
+        return err_set(e, -EINVAL, "interval: too long (expected at most one day)");
     if (o.budget_percent == 0)
         o.budget_percent = 1;
     if (!(o.budget_percent > 0 && o.budget_percent <= 100))
-        return err_set(e, -EINVAL, "invalid budget (expected more than 0 and at most 100 percent)");
+        return err_set(e, -EINVAL,
+                       "budget: invalid value %g (expected more than 0 and at most 100 percent)",
+                       o.budget_percent);
     if (!(o.cpu_max_cores >= 0 && (o.cpu_max_cores == 0 || o.cpu_max_cores >= 0.01)))
-        return err_set(e, -EINVAL, "invalid cpu_max_cores (expected at least 0.01)");
+        return err_set(e, -EINVAL, "cpu_max: invalid value %g (expected at least 0.01 cores)",
+                       o.cpu_max_cores);
     if (o.own_cgroup == TOLL_OWN_CGROUP_NEVER &&
         (o.memory_max_bytes || o.cpu_max_cores > 0 || o.pids_max))
-        return err_set(e, -EINVAL, "limits of the command need a cgroup of its own");
+        return err_set(
+            e, -EINVAL,
+            "own_cgroup: limits need a cgroup for the command (expected auto or always)");
     r = check_labels(o.labels, e);
     if (r == 0)
         *ret = o;

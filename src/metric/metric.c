@@ -394,13 +394,16 @@ int metric_check_globs(const char *globs, struct toll_error *e)
         struct suggestion near;
         metric_suggest(glob, &near);
         if (*suggestion_text(&near))
-            return err_set(e, -EINVAL, "unknown metric '%s'%s", glob, suggestion_text(&near));
-        return err_set(e, -EINVAL,
-                       "unknown metric '%s' ('toll metrics' lists all; '*' and '?' are wildcards)",
-                       glob);
+            return err_set(e, -EINVAL, "metrics: unknown metric '%s'%s", glob,
+                           suggestion_text(&near));
+        return err_set(
+            e, -EINVAL,
+            "metrics: unknown metric '%s' ('toll metrics' lists all; '*' and '?' are wildcards)",
+            glob);
     }
     if (globs && !seen)
         return err_set(e, -EINVAL,
-                       "invalid metrics '%s' (expected names; 'toll metrics' lists all)", given);
+                       "metrics: invalid list '%s' (expected names; 'toll metrics' lists all)",
+                       given);
     return 0;
 }

@@ -340,8 +340,8 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
         suggestion_offer(&near, colon ? front : f->suffix);
     }
     if (!format && *suggestion_text(&near) && strcmp(near.word, typed) != 0)
-        err_set(e, -EINVAL, "cannot determine the output type of '%.*s%s' from its name%s", (int)quoted,
-                rest, rest[quoted] ? "…" : "", suggestion_text(&near));
+        err_set(e, -EINVAL, "cannot determine the output type of '%.*s%s' from its name%s",
+                (int)quoted, rest, rest[quoted] ? "…" : "", suggestion_text(&near));
     else if (format)
         err_set(e, -EINVAL, "unknown output type '%s' (expected one of: %s)", format,
                 formats.data ? formats.data : "none");
@@ -375,7 +375,9 @@ static int sink_check_flags(unsigned flags, struct toll_error *e)
     unsigned unknown = flags & ~(unsigned)(TOLL_OUTPUT_COLOR | TOLL_OUTPUT_VERBOSE |
                                            TOLL_OUTPUT_ASCII | TOLL_OUTPUT_HINTS |
                                            TOLL_OUTPUT_BYTES | TOLL_OUTPUT_SI | TOLL_OUTPUT_APPEND);
-    return unknown ? err_set(e, -EINVAL, "unknown flags 0x%x of the output", unknown) : 0;
+    return unknown
+               ? err_set(e, -EINVAL, "flags: unknown bits 0x%x (expected TOLL_OUTPUT_…)", unknown)
+               : 0;
 }
 
 void sink_take_file(struct sink *s, const char *path)
@@ -468,7 +470,7 @@ int sink_open(struct sink **ret, const struct toll_output *output,
     const char *rest;
     int r = sink_check_flags(output->flags, e);
     if (r == 0 && !output->destination && !output->format)
-        r = err_set(e, -EINVAL, "output to a descriptor needs a format");
+        r = err_set(e, -EINVAL, "format: missing (expected one for an output to a descriptor)");
     if (r == 0 && !output->destination && fcntl(output->fd, F_GETFD) < 0)
         r = err_set(e, -EBADF, "descriptor %d is not open", output->fd);
     if (r < 0)

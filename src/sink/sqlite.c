@@ -328,7 +328,7 @@ int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
         f->path = strdup(path);
     if (!f || !f->path) {
         free(f);
-        return err_set(e, -ENOMEM, "out of memory");
+        return err_set(e, -ENOMEM, "cannot open the output: out of memory");
     }
     f->device = st.st_dev;
     f->inode = st.st_ino;

@@ -587,12 +587,12 @@ int toll_compare(struct toll_compared **ret, const struct toll_compare *asked, s
     if (!ret)
         return err_set_no_place(e);
     if (!asked)
-        return err_set(e, -EINVAL, "no runs to compare given (expected at least two groups)");
+        return err_set(e, -EINVAL, "no runs given to compare (expected at least two groups)");
     int r = sized_take(&own, sizeof own, asked, "comparison", e);
     while (r == 0 && own.groups && own.groups[count])
         count++;
     if (r == 0 && count < 2)
-        r = err_set(e, -EINVAL, "%s to compare given (expected at least two groups)",
+        r = err_set(e, -EINVAL, "%s given to compare (expected at least two groups)",
                     count ? "only one group of runs" : "no runs");
     if (r == 0)
         r = compare_parse_conditions(own.conditions, &conditions, e);
@@ -645,9 +645,9 @@ int toll_compared_text(const struct toll_compared *c, const struct toll_output *
     else if (strcmp(format, "html") == 0)
         compare_put_html(&b, c);
     else
-        return err_set(e, -EINVAL,
-                       "no comparison in the format '%s' (expected text, markdown, json or html)",
-                       format);
+        return err_set(
+            e, -EINVAL,
+            "unknown format '%s' of a comparison (expected text, markdown, json or html)", format);
     char *text = buf_take(&b);
     if (!text)
         return err_set(e, -ENOMEM, "cannot write the comparison: out of memory");

@@ -357,7 +357,8 @@ int toll_gate_new(struct toll_gate **ret, const struct toll_compare *asked, stru
         if (!g->texts[i])
             r = err_set(e, -ENOMEM, "cannot keep the conditions: out of memory");
         else if (g->conditions[i].is_relative && !baseline)
-            r = err_set(e, -EINVAL, "condition '%s' is relative to a baseline (none was given)",
+            r = err_set(e, -EINVAL,
+                        "condition '%s': no baseline given (expected one run to compare with)",
                         own.conditions[i]);
     }
     if (r == 0 && baseline) {

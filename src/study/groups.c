@@ -278,10 +278,11 @@ int compare_place_parse(struct compare_place *ret, const char *text, const char 
             p.filter.name = p.text;
         } else if (!is_filter) {
             compare_place_done(&p);
-            return err_set(e, -ENOENT,
-                           "no such record or directory: '%s' (expected a record, RECORD:RUN, a "
-                           "directory, or name=NAME and labels such as branch=main)",
-                           text);
+            return err_set(
+                e, -ENOENT,
+                "cannot read '%s': no such record or directory (expected a record, RECORD:RUN, a "
+                "directory, or name=NAME and labels such as branch=main)",
+                text);
         }
     }
     int r = 0;

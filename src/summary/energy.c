@@ -89,16 +89,17 @@ static int carbon_read(struct energy_prices *p, const char *path, struct toll_er
     int r = file_read_whole_at(AT_FDCWD, path, FILE_ANY_LINE, &text);
     if (r < 0) {
         buf_done(&text);
-        return err_set(e, -EINVAL,
-                       "invalid carbon '%s': neither a number nor a file: %s (expected grams of "
-                       "CO2e per kWh, or a file of times and grams)",
-                       path, strerror(-r));
+        return err_set(
+            e, -EINVAL,
+            "carbon: invalid value '%s': neither a number nor a file: %s (expected grams of "
+            "CO2e per kWh, or a file of times and grams)",
+            path, strerror(-r));
     }
     r = parse_carbon(scan_text(text.data ? text.data : "", text.length), &p->carbon,
                      &p->carbon_count, &line);
     buf_done(&text);
     return r == -EINVAL ? err_set(e, r,
-                                  "invalid carbon file '%s': line %u: malformed (expected a UTC "
+                                  "carbon: '%s', line %u: malformed (expected a UTC "
                                   "time, later than the previous one, and grams of CO2e per kWh, "
                                   "such as 2026-11-19T00:00Z 312)",
                                   path, line)
@@ -118,12 +119,13 @@ static int price_parse(const char *text, const char *name, double *ret,
         is_word = !isdigit((unsigned char)s.at[i]) && (unsigned char)s.at[i] > ' ' &&
                   !strchr("+-.,\"'\\", s.at[i]);
     if (!is_number || !is_word)
-        return err_set(e, -EINVAL, "invalid %s '%s' (expected a number such as 0.30, or 0.30EUR)",
-                       name, text);
+        return err_set(e, -EINVAL,
+                       "%s: invalid value '%s' (expected a number such as 0.30, or 0.30EUR)", name,
+                       text);
     if (length && *currency && (strlen(currency) != length || memcmp(currency, s.at, length) != 0))
         return err_set(e, -EINVAL,
-                       "price and price_hour are in different currencies ('%s' and '%.*s')",
-                       currency, (int)length, s.at);
+                       "price_hour: currency '%.*s' differs from '%s' of price (expected the same)",
+                       (int)length, s.at, currency);
     if (length)
         snprintf(currency, CURRENCY_BYTES, "%.*s", (int)length, s.at);
     return 0;
@@ -135,7 +137,8 @@ int energy_prices_parse(struct energy_prices *ret, const struct toll_options *o,
     struct energy_prices p = {.pue = o->pue};
     int r = 0;
     if (!(o->pue == 0 || (o->pue >= 1 && o->pue <= 100)))
-        r = err_set(e, -EINVAL, "invalid pue (expected a number from 1 to 100, such as 1.2)");
+        r = err_set(e, -EINVAL,
+                    "pue: invalid value %g (expected a number from 1 to 100, such as 1.2)", o->pue);
     if (r == 0 && o->price) {
         r = price_parse(o->price, "price", &p.per_kwh, p.currency, e);
         p.has_kwh = true;

@@ -231,7 +231,7 @@ def test_condition_on_a_lower_bound(runs):
 
 @pytest.mark.parametrize("words, sentence", [
     (["main.jsonl"], "compare: only one group of runs given"),
-    (["main.jsonl", "none.jsonl"], "compare: no such record or directory: 'none.jsonl' (expected a record"),
+    (["main.jsonl", "none.jsonl"], "compare: cannot read 'none.jsonl': no such record or directory (expected a record"),
     (["main.jsonl", "branch=old"], "compare: no run matches 'branch=old' in '.'"),
     (["main.jsonl", "new.jsonl:9"], "compare: no run matches 'new.jsonl:9' in 'new.jsonl'"),
     (["main.jsonl", "new.jsonl:x"], "compare: invalid run 'x' in 'new.jsonl:x'"),

@@ -264,4 +264,4 @@ def test_record_and_sqlite_keep_it(tmp_path):
 def test_wrong_values_are_refused(tmp_path, option):
     result = replay(whole(tmp_path).directory, *option)
     assert result.returncode == 125
-    assert b"expected" in result.stderr or b"different currencies" in result.stderr
+    assert f"toll: {option[-2]}: ".encode() in result.stderr and b"expected" in result.stderr

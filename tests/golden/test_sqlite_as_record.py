@@ -253,7 +253,7 @@ def test_cut_and_empty_files_are_named(tmp_path):
     cut, empty = tmp_path / "cut.sqlite", tmp_path / "empty.sqlite"
     cut.write_bytes(file.read_bytes()[:6000])
     empty.write_bytes(b"")
-    for command, context in (("export", ""), ("list", "list: ")):
+    for command, context in (("export", "export: "), ("list", "list: ")):
         done = toll(command, cut)
         assert (done.returncode, done.stdout) == (125, b"")
         assert done.stderr.startswith(f"toll: {context}cannot read '{cut}': ".encode())

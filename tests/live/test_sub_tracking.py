@@ -278,7 +278,7 @@ def test_blocks_match_as_in_gpu_tracker(here):
 ])
 def test_blocks_that_do_not_match(here, blocks, says):
     c, a = session_of(here, "C", *blocks), session_of(here, "A", "X", "Y", "tmp.py:9", "tmp.py:38")
-    assert run(here, "compare", c, a) == (125, "", f"toll: {says}\n")
+    assert run(here, "compare", c, a) == (125, "", f"toll: sub-tracking: {says}\n")
 
 
 @pytest.mark.parametrize("rows, says", [
@@ -290,7 +290,7 @@ def test_blocks_that_do_not_match(here, blocks, says):
 def test_invalid_pairs_are_errors(here, rows, says):
     files = points_file(here.directory, "csv", make_points()), blocks_file(here.directory, "csv", rows)
     assert run(here, "analyze", *files) == (
-        125, "", f"toll: Sub-tracking file is invalid. Detected timestamp pair {says}\n")
+        125, "", f"toll: sub-tracking: Sub-tracking file is invalid. Detected timestamp pair {says}\n")
 
 
 PICKLES = corpus.read("pickle")
@@ -343,7 +343,7 @@ def test_pickles_are_not_run(here):
         for words in (["analyze", name], ["compare", f"A={name}"]):
             status, out, err = run(here, *words)
             assert (status, out) == (125, "")
-            assert err == f"toll: {name}: unsupported object posix.system in the pickle\n"
+            assert err == f"toll: sub-tracking: {name}: unsupported object posix.system in the pickle\n"
     assert not here.path("ran").exists()
 
 

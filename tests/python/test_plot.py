@@ -118,7 +118,7 @@ def test_the_machine():
 
 
 def test_mistakes(tracked):
-    with pytest.raises(ValueError, match=r"chart 'gpus': unknown \(expected cpu, memory, disk, "):
+    with pytest.raises(ValueError, match=r"charts: unknown chart 'gpus' \(expected cpu, memory, disk, "):
         tracked.frames.plot("gpus")
     with pytest.raises(ValueError, match="backend: invalid value 'plotly'"):
         tracked.frames.plot(backend="plotly")

@@ -37,6 +37,19 @@ def test_shellcheck(path):
     assert done.returncode == 0, done.stdout
 
 
+# ---- tools/list-messages ----------------------------------------------------------------------
+
+def test_list_messages(tmp_path):
+    source = tmp_path / "src" / "x.c"
+    source.parent.mkdir()
+    source.write_text('int f(void)\n{\n    return g(err_set(e, -EINVAL,\n'
+                      '        has ? "price: invalid value \'%s\' "  // why\n              "(expected %" PRIu64 ")"\n'
+                      '            : "no price", "x"));\n    printf("not a message");\n}\n')
+    done = subprocess.run([TOP / "tools/list-messages", tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout == ("src/x.c:3: err_set: price: invalid value '%s' (expected %u)\n"
+                           "src/x.c:3: err_set: no price\n")
+
+
 # ---- tests/packed.py ----------
 
 FILES = sorted([*TOP.glob("tests/fuzz/corpus/*"), *TOP.glob("tests/golden/expected/*")])

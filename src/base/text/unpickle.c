@@ -822,7 +822,7 @@ int pickle_to_json(struct buf *ret, const char *pickle, size_t length, struct to
     bool good = all && unpickle_write_value(&w, all);
     int r = 0;
     if (m.no_memory || buf_failed(ret))
-        r = err_set(e, -ENOMEM, "out of memory");
+        r = err_set(e, -ENOMEM, "cannot read the pickle: out of memory");
     else if (!good && w.name.at && !w.is_damaged)
         r = err_set(e, -EOPNOTSUPP, "unsupported object %.*s.%.*s in the pickle",
                     (int)min_u64((uint64_t)(w.module.end - w.module.at), 100), w.module.at,

@@ -206,10 +206,11 @@ static bool gpu_is_visible(const struct gpu_choice *c, const struct gpu_device *
 
 static int gpu_choice_refuse(struct toll_error *e, const char *text)
 {
-    return err_set(e, -EINVAL,
-                   "invalid GPUs '%s' (expected 'all', 'none', 'visible', or a comma-separated "
-                   "list of numbers, names such as nvidia0 and UUIDs such as GPU-…)",
-                   text);
+    return err_set(
+        e, -EINVAL,
+        "gpus: invalid GPUs '%s' (expected 'all', 'none', 'visible', or a comma-separated "
+        "list of numbers, names such as nvidia0 and UUIDs such as GPU-…)",
+        text);
 }
 
 /* A name is a number, 0:1, nvidia0, or a UUID: letters, digits and a few signs. */
@@ -327,7 +328,7 @@ int gpu_choice_check(const struct gpu_choice *c, const struct gpu_device *device
             continue;
         struct buf there = {0};
         gpu_choice_list(&there, devices, count, NAME_BYTES);
-        int r = err_set(e, -EINVAL, "no GPU '%s'; available: %s", name,
+        int r = err_set(e, -EINVAL, "gpus: no GPU '%s'; available: %s", name,
                         count && there.data ? there.data : "none");
         buf_done(&there);
         return r;

@@ -85,8 +85,8 @@ static int gpus_check_names(struct gpus *g, const struct gpu_choice *choice, str
     if (r == 0 || are_all)
         return r;
     const struct gpu_vendor *late = gpu_readers_late(g->readers, LATE_NS, &is_beginning);
-    return late ? err_set(e, -ETIMEDOUT, "no response from %s GPUs (%s) for %d s", late->people,
-                          late->means, CHECK_MS / 1000)
+    return late ? err_set(e, -ETIMEDOUT, "gpus: no response from %s GPUs (%s) for %d s",
+                          late->people, late->means, CHECK_MS / 1000)
                 : r;
 }
 
@@ -113,7 +113,7 @@ int gpus_check(struct gpus *g, const struct tracked *t, struct toll_error *e)
         return r;
     gpu_readers_excuse(g->readers, &why);
     gpu_readers_say(g->readers, &why);
-    return err_set(e, -ENODEV, "no GPU found%s%s", *why.sentence ? ": " : "", why.sentence);
+    return err_set(e, -ENODEV, "gpus: no GPU found%s%s", *why.sentence ? ": " : "", why.sentence);
 }
 
 void gpus_hide_files(struct gpus *g)

@@ -186,8 +186,8 @@ static struct member *membership_add_member(struct tracked *t, pid_t pid, uint64
 {
     struct member *m = members_add(&t->members, pid);
     if (!m) {
-        tracked_note(t,
-                     "out of memory for another process; its usage is counted when it is reaped");
+        tracked_note(
+            t, "out of memory: a process is not sampled; its usage is counted when it is reaped");
         return NULL;
     }
     process_source_init(source_of(m));
@@ -222,8 +222,8 @@ static uint64_t handed_down(const struct tracked *t, const struct member *parent
     return is_launched(t) ? t->whole->bit & t->discovery.tree_bits : 0;
 }
 
-/* The kernel cuts these times to whole ticks: it may have used almost a tick more of each. What this
- * process inherited is known without ticks (own_thread_children). */
+/* The kernel cuts these times to whole ticks: it may have used almost a tick more of each. What
+ * this process inherited is known without ticks (own_thread_children). */
 static struct tick_times rounded_up(const struct tracked *t, const struct process *p)
 {
     uint64_t tick = t->root.live ? t->reader.ns_per_tick : 0; /* recordings have whole ticks */

@@ -530,9 +530,9 @@ static void ends_send_folds(struct process_ends *l, struct tracked *t)
     }
     if (l->folded)
         tracked_note(t,
-                     "of %llu processes, %llu that came after the first %d and used less than 0.1 s of "
-                     "CPU time are %zu line%s by program, parent and exit status",
-                     (unsigned long long)l->ended, (unsigned long long)l->folded, LINES_AT_MOST,
+                     "%llu of %llu processes, which used less than 0.1 s of CPU time each and came after "
+                     "the first %d, are grouped into %zu line%s by program, parent and exit status",
+                     (unsigned long long)l->folded, (unsigned long long)l->ended, LINES_AT_MOST,
                      l->fold_count, l->fold_count == 1 ? "" : "s");
 }
 
@@ -544,9 +544,10 @@ static void ends_reconcile(struct process_ends *l, struct tracked *t, const stru
     struct task_totals totals = task_ends_totals(l->source);
     if (totals.lost)
         tracked_note(t,
-                     "the kernel had no room for %llu records of ended tasks: the lines of processes "
-                     "are incomplete, and have %.2f s of %.2f s of CPU time",
-                     (unsigned long long)totals.lost, (double)l->line_cpu_ns / NS_PER_SECOND,
+                     "the kernel dropped %llu record%s of ended tasks; the list of processes is "
+                     "incomplete and covers %.2f s of %.2f s of CPU time",
+                     (unsigned long long)totals.lost, totals.lost == 1 ? "" : "s",
+                     (double)l->line_cpu_ns / NS_PER_SECOND,
                      (double)totals.cpu_ns / NS_PER_SECOND);
     if (live || !j->has_cpu)
         return;
@@ -554,7 +555,7 @@ static void ends_reconcile(struct process_ends *l, struct tracked *t, const stru
     l->is_short = counted > totals.cpu_ns + error || totals.cpu_ns > counted + error;
     if (l->is_short)
         tracked_note(t,
-                     "the kernel's records of ended tasks have %.3f s of CPU time, the cgroup of the "
+                     "the kernel's records of ended tasks show %.3f s of CPU time, but the cgroup of the "
                      "command %.3f s; figures of single processes are lower bounds",
                      (double)totals.cpu_ns / NS_PER_SECOND, (double)counted / NS_PER_SECOND);
 }

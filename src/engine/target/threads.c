@@ -369,9 +369,9 @@ void threads_finish(const struct threads *s, struct tracked *t)
         whole_ns += s->processes[i].cpu_ns;
     /* A tick of the kernel for each thread that runs is in neither. */
     if (!s->has_more_processes && whole_ns > seen_ns + max_u64(whole_ns / 20, 50 * NS_PER_MS))
-        tracked_note(t,
-                     "--threads: %.2f of %.2f s of CPU time were used by threads after they were "
-                     "last read, or by threads too short-lived to be read",
-                     (double)(whole_ns - seen_ns) / NS_PER_SECOND,
-                     (double)whole_ns / NS_PER_SECOND);
+        tracked_note(
+            t,
+            "--threads: %.2f of %.2f s of CPU time are not listed: threads used them after "
+            "their last sample, or were too short-lived to be sampled",
+            (double)(whole_ns - seen_ns) / NS_PER_SECOND, (double)whole_ns / NS_PER_SECOND);
 }

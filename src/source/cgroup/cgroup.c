@@ -416,7 +416,7 @@ int cgroup_open_path(struct cgroup **ret, const struct sysroot *root, const char
         return r;
     r = cgroup_new(ret, root, &places);
     if (r < 0)
-        return err_set(e, r, "cannot open cgroup '%s': %s", path, strerror(-r));
+        return err_set(e, r, "cgroup: cannot open '%s': %s", path, strerror(-r));
     cgroup_is_gone(*ret); /* opens `presence` */
     return 0;
 }

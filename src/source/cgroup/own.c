@@ -329,7 +329,7 @@ static int own_refuse(int why, const char *option, const char *controller, struc
                          "%s: cannot create a cgroup with the %s controller for the command (see "
                          "'toll doctor own-cgroup')",
                          option, controller)
-               : err_set(e, why, "%s: the kernel refuses the limit: %s", option, strerror(-why));
+               : err_set(e, why, "%s: the kernel refused the limit: %s", option, strerror(-why));
 }
 
 static int own_set_limits(const struct own_cgroup *o, const struct own_cgroup_limits *limits,
@@ -344,13 +344,13 @@ static int own_set_limits(const struct own_cgroup *o, const struct own_cgroup_li
         if (r == -ENOENT)
             r = own_limit(o, "memory.limit_in_bytes", text);
         if (r < 0)
-            return own_refuse(r, "--memory-max", "memory", e);
+            return own_refuse(r, "memory_max", "memory", e);
     }
     if (limits->tasks) {
         snprintf(text, sizeof text, "%llu", (unsigned long long)limits->tasks);
         r = own_limit(o, "pids.max", text);
         if (r < 0)
-            return own_refuse(r, "--pids-max", "pids", e);
+            return own_refuse(r, "pids_max", "pids", e);
     }
     if (limits->cores > 0) {
         unsigned long long quota = (unsigned long long)(limits->cores * PERIOD_US + 0.5);
@@ -363,7 +363,7 @@ static int own_set_limits(const struct own_cgroup *o, const struct own_cgroup_li
             r = r < 0 ? r : own_limit(o, "cpu.cfs_quota_us", text);
         }
         if (r < 0)
-            return own_refuse(r, "--cpu-max", "cpu", e);
+            return own_refuse(r, "cpu_max", "cpu", e);
     }
     return 0;
 }

@@ -415,14 +415,16 @@ static int cgroup_places_not_found(const struct sysroot *root, const struct cgro
                                    const char *path, struct toll_error *e)
 {
     if (!mounts->count)
-        return err_set(e, -ENOENT, "no cgroup '%s': no cgroup hierarchy is mounted", path);
+        return err_set(e, -ENOENT, "cgroup: no cgroup '%s': no cgroup hierarchy is mounted", path);
     const char *below_root = path + strspn(path, "/");
     if (*path == '/' && *below_root && faccessat(root->root, below_root, F_OK, 0) == 0)
-        return err_set(e, -EINVAL,
-                       "'%s' is not a cgroup (expected a directory below %s, or a path inside it)",
-                       path, mounts->list[0].point);
-    return err_set(e, -ENOENT, "no cgroup '%s' below %s%s", path, mounts->list[0].point,
-                   mounts->count > 1 ? " or in the other hierarchies" : "");
+        return err_set(
+            e, -EINVAL,
+            "cgroup: '%s' is not a cgroup (expected a directory below %s, or a path inside it)",
+            path, mounts->list[0].point);
+    return err_set(
+        e, -ENOENT, "cgroup: no cgroup '%s' below %s%s (expected a path as in /proc/PID/cgroup)",
+        path, mounts->list[0].point, mounts->count > 1 ? " or in the other hierarchies" : "");
 }
 
 int cgroup_places_of_path(struct cgroup_places *ret, const struct sysroot *root, const char *path,
@@ -432,7 +434,9 @@ int cgroup_places_of_path(struct cgroup_places *ret, const struct sysroot *root,
     for (const char *at = path; (at = strstr(at, "..")); at += 2)
         is_valid &= !((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'));
     if (!is_valid)
-        return err_set(e, -EINVAL, "invalid cgroup '%s' (empty, or with '..' in it)", path);
+        return err_set(e, -EINVAL,
+                       "cgroup: invalid path '%s' (expected one that is not empty and has no '..')",
+                       path);
     struct cgroup_mounts mounts = {0};
     struct cgroup_places places = {0};
     int r = cgroup_mounts_read(&mounts, root);
@@ -444,7 +448,7 @@ int cgroup_places_of_path(struct cgroup_places *ret, const struct sysroot *root,
     bool failed = r < 0;
     r = cgroup_places_finish(ret, &places, r);
     if (failed)
-        err_set(e, r, "cannot find cgroup '%s': %s", path, strerror(-r));
+        err_set(e, r, "cgroup: cannot find '%s': %s", path, strerror(-r));
     else if (r < 0)
         r = cgroup_places_not_found(root, &mounts, path, e);
     cgroup_mounts_done(&mounts);

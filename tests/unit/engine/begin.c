@@ -280,13 +280,13 @@ static void test_asked_what_is_taken(void **state)
 
 static void test_asked_what_is_refused(void **state)
 {
-    assert_non_null(strstr(refusal(TOLL_TARGET_PROCESS, -1, NULL), "invalid process -1"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_GROUP, -5, NULL), "invalid group -5"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_USER, 0, "no such user"), "unknown user"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_USER, 0, "4294967295"), "unknown user"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, ""), "empty regular expression"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_PROCESS, -1, NULL), "process: invalid ID -1"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_GROUP, -5, NULL), "group: invalid ID -5"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_USER, 0, "no such user"), "user: unknown user"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_USER, 0, "4294967295"), "user: unknown user"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, ""), "match: empty regular expression"));
     assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, "a["), "regular expression"));
-    assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, NULL), "target without text"));
+    assert_non_null(strstr(refusal(TOLL_TARGET_MATCH, 0, NULL), "text: missing"));
     assert_non_null(strstr(refusal((enum toll_target_kind)99, 1, "x"), "99"));
 }
 

@@ -204,7 +204,7 @@ static void test_check(void **state)
     struct toll_error e = {0};
     assert_int_equal(gpu_choice_parse(&c, "0,GPU-dddd", NULL), 0);
     assert_int_equal(gpu_choice_check(&c, devices, DEVICES, &e), -EINVAL);
-    assert_string_equal(e.message, "no GPU 'GPU-dddd'; available: nvidia0 (GPU-aaaa-1111), "
+    assert_string_equal(e.message, "gpus: no GPU 'GPU-dddd'; available: nvidia0 (GPU-aaaa-1111), "
                                    "nvidia0:1 (MIG-bbbb-2222), nvidia1 (GPU-cccc-3333), "
                                    "amd0 (1234567890abcdef)");
     assert_int_equal(gpu_choice_check(&c, devices, 0, &e), -EINVAL);

@@ -383,8 +383,8 @@ static void test_lost_record_of_a_thread(void **state)
     assert_int_equal(line->end.end.status, 5);
     assert_true(line->process.denied & BIT(process_cpu_seconds) ||
                 !row_has(&line->process.own, process_cpu_seconds));
-    assert_true(place_has_note(p, "no room for 1 records"));
-    assert_true(place_has_note(p, "have 0.00 s of 1.00 s of CPU time"));
+    assert_true(place_has_note(p, "the kernel dropped 1 record of"));
+    assert_true(place_has_note(p, "covers 0.00 s of 1.00 s of CPU time"));
     assert_int_equal(p->ends.exact & ~BIT(process_processes_started_count), 0);
     assert_int_equal(p->whole.ledger.recorded, 1);
 }
@@ -427,7 +427,7 @@ static void test_discrepancy(void **state)
     p->job.has_cpu = true;
     p->job.cpu.cpu_ns = 2 * NS_PER_SECOND;
     process_ends_finish(&p->ends, &p->t, &p->job);
-    assert_true(place_has_note(p, "have 1.000 s of CPU time, the cgroup of the command 2.000 s"));
+    assert_true(place_has_note(p, "show 1.000 s of CPU time, but the cgroup of the command 2.000 s"));
     assert_false(p->ends.exact & BIT(process_io_written_bytes));
 }
 
@@ -471,8 +471,8 @@ static void test_folding_by_program_parent_and_outcome(void **state)
     /* One used enough to have its own line. */
     assert_int_equal(storm_of(p, COUNT, one_of_a_few), LINES_AT_MOST + 1 + FOLDS);
     assert_int_equal(place_lines(p), FOLDS);
-    assert_true(place_has_note(p, "of 16000 processes, 5999 that came after the first 10000"));
-    assert_true(place_has_note(p, "are 12 lines by program, parent and exit status"));
+    assert_true(place_has_note(p, "5999 of 16000 processes, which used less than 0.1 s of CPU time each"));
+    assert_true(place_has_note(p, "are grouped into 12 lines by program, parent and exit status"));
     uint64_t count = 0, cpu_ns = 0, bytes = 0, most = 0;
     for (size_t i = 0; i < FOLDS; i++) {
         const struct event *line = place_line(p, i);
@@ -584,7 +584,7 @@ static void test_a_storm_with_losses(void **state)
     enum { COUNT = 200 * 1000 };
     storm_of(p, COUNT, one_of_a_storm_with_losses);
     assert_is_bounded(p);
-    assert_true(place_has_note(p, "the kernel had no room for 100000 records"));
+    assert_true(place_has_note(p, "the kernel dropped 100000 records"));
 }
 
 /* A process of which a thread has ended long ago lives on, although records of others were lost. */

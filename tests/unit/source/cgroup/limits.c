@@ -485,10 +485,10 @@ static void test_cgroup_place_sentences(void **state)
         int code;
         const char *words;
     } cases[] = {
-        {"/nope", -ENOENT, "no cgroup '/nope'"},
-        {"/proc/self", -EINVAL, "'/proc/self' is not a cgroup"},
-        {"", -EINVAL, "invalid cgroup ''"},
-        {"/a/../b", -EINVAL, "with '..' in it"},
+        {"/nope", -ENOENT, "cgroup: no cgroup '/nope'"},
+        {"/proc/self", -EINVAL, "cgroup: '/proc/self' is not a cgroup"},
+        {"", -EINVAL, "cgroup: invalid path ''"},
+        {"/a/../b", -EINVAL, "has no '..'"},
     };
     struct cgroup_tree t;
     struct cgroup_places p;
