@@ -255,6 +255,8 @@ static void outputs_call_lost(struct outputs *o, const struct output_summary *of
     struct buf what = {0};
     if (of->is_whole && !of->kept && !of->has_kept)
         return;
+    if (of->has_nothing && of->way == OUTPUT_FILE)
+        buf_puts(&what, "the run was not saved");
     if (of->dropped)
         add_samples(&what, of->dropped, of->samples, "lost");
     if (of->kept)

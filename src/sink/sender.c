@@ -185,6 +185,7 @@ static void sender_deliver(struct sender *s, struct batch b)
     *to += b.samples - lacking;
     n->refused += lacking;
     n->has_kept = d == DELIVERY_KEPT;
+    n->has_arrived |= d == DELIVERY_DONE || d == DELIVERY_KEPT;
     if (d == DELIVERY_DONE)
         s->is_failing = false;
     else if (d != DELIVERY_KEPT)

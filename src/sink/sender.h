@@ -81,6 +81,7 @@ struct sender_counts {
     uint64_t retries; /* of batches */
     bool is_whole;    /* nothing was refused or dropped, samples or not */
     bool has_kept;    /* the last batch was kept */
+    bool has_arrived; /* a batch was delivered or kept */
     char why[256];    /* the last failure, or "" */
 };
 

@@ -380,6 +380,7 @@ int sink_wait(struct sink *s, struct output_summary *ret)
         .retries = c.retries,
         .is_whole = c.is_whole && came_back,
         .has_kept = c.has_kept,
+        .has_nothing = !c.has_arrived,
     };
     sink_describe(s, ret);
     snprintf(ret->why, sizeof ret->why, "%s", c.why);

@@ -141,9 +141,9 @@ struct sink_kind {
 };
 
 /* Options of every kind with a sender, first in its table. */
-#define SINK_SENDER_OPTIONS(gather_)                                                               \
+#define SINK_SENDER_OPTIONS(gather_, grace_)                                                       \
     SINK_OPTION("every", "TIME", gather_, "time between sends", OPTION_DURATION),                  \
-        SINK_OPTION("grace", "TIME", "5s", "longest wait at the end for samples not sent yet",     \
+        SINK_OPTION("grace", "TIME", grace_, "longest wait at the end for samples not sent yet",   \
                     OPTION_DURATION),                                                              \
         SINK_OPTION("queue", "SIZE", "16MiB",                                                      \
                     "size of the queue; when full, the oldest samples are dropped", OPTION_QUEUE)

@@ -19,8 +19,8 @@
 
 enum {
     BUSY_MS = 10000, /* others are done after milliseconds, unless very many start at once */
+    BATCH_BUSY_MS = 1000, /* then the sender looks whether time is up, and tries again */
     SHORT_MS = 20,
-    WAL_WAIT_MS = 2000,
     TRIES = 5,
 };
 
@@ -130,18 +130,10 @@ static int check_version(struct sqlite *db, struct toll_error *e)
  * first sector, and either state is good: there is no need to wait for the disk. */
 static int sqlite_file_use_wal(struct sqlite *db, struct toll_error *e)
 {
-    int r = -EBUSY;
-    for (unsigned waited = 0; r == -EBUSY && waited < WAL_WAIT_MS; waited += SHORT_MS) {
-        if (waited)
-            sqlite_file_sleep(SHORT_MS);
-        r = sqlite_run(db,
-                       "PRAGMA busy_timeout = 0; PRAGMA synchronous = OFF; "
-                       "PRAGMA journal_mode = WAL",
-                       e);
-    }
-    if (r == 0 || r == -EBUSY)
-        r = sqlite_run(db, "PRAGMA busy_timeout = 1000", e); /* a batch is tried again anyway */
-    return r;
+    /* While SQLite waits for those that read, it lets no new ones in: trying again and again
+     * without a wait would never succeed among many. */
+    int r = sqlite_run(db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL", e);
+    return r == -EBUSY ? 0 : r;
 }
 
 /* What a file says of itself is in it before it has a log beside it: see check_owner. */
@@ -199,8 +191,11 @@ static int sqlite_file_make(struct sqlite *db, bool is_new, struct toll_error *e
         r = sqlite_run(db, "COMMIT", e);
     if (r == 0 && !is_complete)
         r = make_tables(db, is_new, e);
-    if (r == 0) /* it can be written to */
-        r = sqlite_run(db, "BEGIN IMMEDIATE; ROLLBACK", e);
+    if (r == 0) {
+        /* It can be written to. Where another program does that just now, it can, too. */
+        r = sqlite_run(db, "PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; ROLLBACK", e);
+        r = r == -EBUSY ? 0 : r;
+    }
     return r;
 }
 
@@ -234,6 +229,9 @@ static int sqlite_file_prepare_schema(const char *path, bool *ret_made, struct t
     if (r == 0)
         r = sqlite_file_make(db, is_new, e);
     sqlite_close(db);
+    /* It has its tables by now, and there is time until the end of the run to write to it. */
+    if (r == -EBUSY && sqlite_file_check_owner(path, NULL) == 0)
+        r = 0;
     if (r < 0) {
         if (is_new && r != -EBUSY) /* then another toll is making it */
             sqlite_file_remove(path);
@@ -298,7 +296,9 @@ void sqlite_file_close(struct sqlite_file *f)
     for (unsigned i = 0; i < STATEMENTS; i++)
         sqlite_end(f->statements[i]);
     int64_t is_busy = 1;
-    if (f->db && f->run && sqlite_file_check_place(f, NULL) == 0)
+    /* Where others write, the last of them does it: none waits for another here. */
+    if (f->db && f->run && sqlite_file_check_place(f, NULL) == 0 &&
+        sqlite_run(f->db, "PRAGMA busy_timeout = 0", NULL) == 0)
         sqlite_ask(f->db, "PRAGMA wal_checkpoint(TRUNCATE)", &is_busy, NULL);
     if (!is_busy)
         sqlite_run(f->db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = DELETE", NULL);
@@ -332,8 +332,8 @@ int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
     }
     f->device = st.st_dev;
     f->inode = st.st_ino;
-    r = sqlite_open(&f->db, path, is_apart ? SQLITE_MODE_APPEND_APART : SQLITE_MODE_APPEND, BUSY_MS,
-                    e);
+    r = sqlite_open(&f->db, path, is_apart ? SQLITE_MODE_APPEND_APART : SQLITE_MODE_APPEND,
+                    BATCH_BUSY_MS, e);
     if (r == -ENOENT) /* since it was looked at */
         r = err_set(e, -ESTALE, "the file was removed");
     /* What was committed survives a kill at any time; when the machine itself goes down, the last
@@ -560,10 +560,12 @@ static enum delivery sqlite_sink_deliver(struct sink *s, const struct batch *b, 
     if (r == 0)
         return DELIVERY_DONE;
     snprintf(a->why, sizeof a->why, "%s", e.message);
+    if (r == -EBUSY) /* SQLite has waited for others already */
+        a->wait_ns = SHORT_MS * NS_PER_MS;
     return sqlite_sink_is_final(r, sender_is_ending(s->sender)) ? DELIVERY_REFUSED : DELIVERY_AGAIN;
 }
 
-static const struct sink_option options[] = {SINK_SENDER_OPTIONS("1s"), {.facts = {0}}};
+static const struct sink_option options[] = {SINK_SENDER_OPTIONS("1s", "30s"), {.facts = {0}}};
 
 const struct sink_kind sink_sqlite = {
     .format = {"sqlite", ".sqlite",

@@ -216,6 +216,7 @@ struct output_summary {
     bool has_bytes;
     bool is_whole; /* nothing was lost, samples or anything else */
     bool has_kept; /* the last of it went to the spool */
+    bool has_nothing; /* of a sender: nothing at all has arrived */
     char why[256]; /* the last failure, or "" */
 };
 

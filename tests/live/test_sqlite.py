@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import signal
 import sqlite3
 import subprocess
@@ -173,6 +174,61 @@ def test_somebody_else_writes(here):
     assert len(sentences(err)) <= 1  # at the most that it is locked, once
     lines = records(here.path("x.jsonl"), "sample")
     assert one(path, "SELECT count(*) FROM samples WHERE run = 2") == len(lines)
+
+
+class Locked:
+    """A run that ends while another program holds the lock of its file."""
+
+    def __init__(self, here, options=""):
+        self.here, self.path = here, here.path("x.sqlite")
+        assert here.call([here.toll, "run", "-q", "-o", "x.sqlite", "true"])[0] == 0
+        self.db = sqlite3.connect(self.path, isolation_level=None, timeout=20)
+        self.db.execute("BEGIN EXCLUSIVE")
+        self.run = here.popen([here.toll, "run", "-q", "-o", "x.sqlite" + options, "--", "sh", "-c",
+                               "touch ended; exit 7"], stderr=subprocess.PIPE)
+        until(here.path("ended").exists, "the end of the command")
+
+    def release(self):
+        self.db.execute("ROLLBACK")
+        self.db.close()
+
+    def end(self):
+        _, err = self.run.communicate(timeout=60)
+        return self.run.returncode, err.decode()
+
+
+def test_a_lock_at_the_end_is_waited_for(here):
+    """For longer than a server that does not answer: the file will be free again."""
+    locked = Locked(here)
+    time.sleep(7)
+    locked.release()
+    assert locked.end() == (7, "")
+    assert one(locked.path, "SELECT count(*) FROM runs WHERE code = 7") == 1
+
+
+@pytest.mark.parametrize("how", ["grace", "signal"])
+def test_a_lock_that_stays(here, how):
+    """The wait has an end, and the message is that the run is missing."""
+    locked = Locked(here, ",grace=100ms" if how == "grace" else "")
+    if how == "signal":
+        time.sleep(0.5)
+        locked.run.send_signal(signal.SIGTERM)
+    status, err = locked.end()
+    locked.release()
+    assert status == 7
+    assert re.fullmatch("toll: x.sqlite: the run was not saved, ([0-9]+) of \\1 samples lost: database is "
+                        "locked\n", err)
+    assert one(locked.path, "SELECT count(*) FROM runs") == 1
+
+
+def test_a_hundred_runs_at_once(here):
+    """They start together: the file is made, and then written, by all of them at the same moment."""
+    runs = [here.popen([here.toll, "run", "-q", "--label", f"i={i}", "-o", "x.sqlite", "--", "sh", "-c",
+                        f"exit {i}"], stderr=subprocess.PIPE) for i in range(100)]
+    ends = [(run.communicate(timeout=200)[1], run.returncode) for run in runs]
+    assert ends == [(b"", i) for i in range(100)]
+    assert one(here.path("x.sqlite"), "SELECT group_concat(code) FROM (SELECT code FROM runs ORDER BY code)"
+               ) == ",".join(map(str, range(100)))
 
 
 # ---- Files that are not ours ---------------------------------------------------------------------

@@ -453,7 +453,7 @@ static const struct sink_option options[] = {
     SINK_OPTION("artifact", "no|yes", "yes", "upload the summary as toll/summary.json",
                 OPTION_WORD),
     SINK_SPOOL_OPTIONS,
-    SINK_SENDER_OPTIONS("5s"),
+    SINK_SENDER_OPTIONS("5s", "5s"),
     SINK_HTTP_OPTIONS,
     {.facts = {0}},
 };

@@ -772,7 +772,7 @@ static void otlp_close(struct sink *s)
 }
 
 static const struct sink_option options[] = {
-    SINK_SENDER_OPTIONS("10s"),
+    SINK_SENDER_OPTIONS("10s", "5s"),
     SINK_SPOOL_OPTIONS,
     SINK_HTTP_OPTIONS,
     SINK_OPTION("compression", "none|gzip", "none",

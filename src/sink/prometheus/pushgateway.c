@@ -121,7 +121,7 @@ static void pushgateway_close(struct sink *s)
 }
 
 static const struct sink_option options[] = {
-    SINK_SENDER_OPTIONS("15s"),
+    SINK_SENDER_OPTIONS("15s", "5s"),
     SINK_ID_OPTION,
     SINK_HTTP_OPTIONS,
     {.facts = {0}},

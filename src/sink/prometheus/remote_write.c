@@ -454,7 +454,7 @@ static int prometheus_take_spool(struct sink *s, const struct spool_file *file, 
 }
 
 static const struct sink_option options[] = {
-    SINK_SENDER_OPTIONS("5s"), SINK_ID_OPTION, SINK_SPOOL_OPTIONS,
+    SINK_SENDER_OPTIONS("5s", "5s"), SINK_ID_OPTION, SINK_SPOOL_OPTIONS,
     SINK_HTTP_OPTIONS,         {.facts = {0}},
 };
 
