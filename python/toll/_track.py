@@ -80,6 +80,8 @@ def track(
     show_secrets  do not replace what looks like a password, token or key by "***" in names, labels
                   and marks
     """
+    if callable(pid):
+        raise TypeError("track() measures a block, not a function (did you mean @toll.tracked?)")
     targets = target_list(pid, group, session, cgroup, match, user)
     options = option_tuple(
         interval=interval,

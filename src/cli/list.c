@@ -285,8 +285,11 @@ static void list_as_json(const struct list *l, size_t count, struct buf *b)
 
 /* ==== Records ================================================================================= */
 
-/* Runs before the place where a record is damaged are listed all the same. */
-static int list_read_record(struct list *l, const char *path, const char *shown)
+enum { EXIT_SOME_UNREADABLE = 1 };
+
+/* Runs before the place where a record is damaged are listed all the same. A file in a directory
+ * that is not a record at all is a warning: another program may have put it there. */
+static int list_read_record(struct list *l, const char *path, const char *shown, bool is_named)
 {
     struct toll_error e = {0};
     size_t first = l->count;
@@ -300,7 +303,11 @@ static int list_read_record(struct list *l, const char *path, const char *shown)
         l->runs[i].has_siblings = l->in_record > 1;
         l->runs[i].record_bytes = is_file ? (uint64_t)st.st_size : 0;
     }
-    return r < 0 ? complain("list: %s", e.message) : 0;
+    if (r == 0)
+        return 0;
+    complain("list: %s", e.message);
+    bool is_foreign = !l->in_record && (r == -EBADMSG || r == -EINVAL);
+    return is_named ? EXIT_TOLL : is_foreign ? 0 : EXIT_SOME_UNREADABLE;
 }
 
 struct subdirectory_search {
@@ -352,13 +359,12 @@ static void list_report_no_records(const char *path)
     free(search.first);
 }
 
-/* All records in a directory, not those in directories below it. One that cannot be read is a
- * warning: another program may have put it there. */
+/* All records in a directory, not those in directories below it. */
 static int list_read_directory(struct list *l, const char *path, bool is_only)
 {
     CLEANUP_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char **names = NULL;
-    int r = dir < 0 ? -errno : file_list_records(dir, &names);
+    int status = 0, r = dir < 0 ? -errno : file_list_records(dir, &names);
     if (r < 0)
         return complain("list: cannot read directory '%s': %s", path, strerror(-r));
     for (char **name = names; name && *name; name++) {
@@ -366,15 +372,15 @@ static int list_read_directory(struct list *l, const char *path, bool is_only)
         file_put_path(&whole, path, *name);
         if (buf_failed(&whole))
             l->has_no_memory = true;
-        else
-            list_read_record(l, whole.data, is_only ? *name : whole.data);
+        else if (list_read_record(l, whole.data, is_only ? *name : whole.data, false))
+            status = EXIT_SOME_UNREADABLE;
         buf_done(&whole);
         free(*name);
     }
     if (!names)
         list_report_no_records(path);
     free(names);
-    return 0;
+    return status;
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
@@ -429,8 +435,8 @@ static int list_records(struct settings *s)
     int failed = 0;
     for (const char **path = paths; *path; path++) {
         int status = file_is_directory(*path) ? list_read_directory(&l, *path, !paths[1])
-                                              : list_read_record(&l, *path, *path);
-        failed = status ? status : failed;
+                                              : list_read_record(&l, *path, *path, true);
+        failed = failed == EXIT_TOLL || !status ? failed : status;
     }
     list_drop_copies(&l);
     if (!s->json && !s->list.each_rank)
@@ -451,7 +457,7 @@ static int list_records(struct settings *s)
         listed_run_done(&l.runs[i]);
     free(l.runs);
     int status = s->json ? print(&b) : print_paged(&b);
-    return failed ? failed : status;
+    return failed == EXIT_TOLL || !status ? failed : status;
 }
 
 int list_main(int argc, char **argv)

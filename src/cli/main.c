@@ -530,9 +530,10 @@ static void leave_small_stack(void)
 int main(int argc, char **argv)
 {
     /* A closed standard stream must not become the next file that is opened: messages would end up
-     * in it. The command still finds it closed. */
+     * in it. The command still finds it closed, and toll that it cannot write to stdout. */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", (fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC) < 0)
             break;
     words.argc = argc;
     words.argv = argv;

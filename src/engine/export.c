@@ -164,6 +164,14 @@ static bool export_is_locked(const char *path)
     return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
+static int export_cannot_write(const struct place *p, int r, const char *why, struct toll_error *e)
+{
+    const char *name = p->sink && p->sink->sender ? p->sink->name : p->name;
+    bool is_stdout = !p->output.destination && p->output.fd == STDOUT_FILENO;
+    return err_set(e, r, is_stdout ? "cannot write to %s: %s" : "cannot write to '%s': %s", name,
+                   why);
+}
+
 /* A path becomes a descriptor of a new file, whose format has to be named then. A kind that opens
  * its place by itself is left alone. */
 static int export_open_place(struct place *p, const char *record, struct toll_error *e)
@@ -262,7 +270,7 @@ static void export_commit_places(struct export *x)
             continue;
         int r = replacement_commit(&p->file);
         if (r < 0) {
-            err_set(&e, r, "cannot write to '%s': %s", p->name, strerror(-r));
+            export_cannot_write(p, r, strerror(-r), &e);
             export_fail(x, p, r, &e);
         }
     }
@@ -350,8 +358,7 @@ static int export_hand_to_all(struct export *x, const struct record_item *item,
             char reason[256];
             if (!sink_take_report(p->sink, reason, sizeof reason))
                 snprintf(reason, sizeof reason, "%s", strerror(-r));
-            err_set(&why, r, "cannot write to '%s': %s", p->sink->sender ? p->sink->name : p->name,
-                    reason);
+            export_cannot_write(p, r, reason, &why);
         } else if (item->kind == RECORD_SUMMARY) {
             r = export_end_run(x, p, &why);
         }

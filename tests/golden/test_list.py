@@ -278,6 +278,20 @@ def test_records_in_a_directory_below(tmp_path, pattern):
     assert toll("list", f"{tmp_path}/")[2].endswith(f": toll list {tmp_path}/runs\n")
 
 
+def test_a_directory_with_a_damaged_record(tmp_path, pattern):
+    text = "".join(json.dumps(line) + "\n" for line in pattern)
+    (tmp_path / "a.jsonl").write_text(text)
+    (tmp_path / "b.jsonl").write_text("of another program\n")
+    assert toll("list", tmp_path)[0] == 0
+    (tmp_path / "b.jsonl").write_text(text.replace(pattern[0]["id"], "0" * 32) + "damaged\n" + text)
+    status, out, err = toll("list", "--json", tmp_path)
+    assert status == 1 and json.loads(out) and err.count("\n") == 1 and "b.jsonl" in err
+    assert toll("list", tmp_path, "/nonexistent.jsonl")[0] == 125
+    assert toll("list", "/nonexistent.jsonl", tmp_path)[0] == 125
+    (tmp_path / "b.jsonl").unlink()
+    assert toll("list", tmp_path)[0] == 0
+
+
 def test_one_record(runs):
     """Its name is known, and each of its runs has a number."""
     heading, first, second = toll("list", runs / "b.jsonl")[1].splitlines()

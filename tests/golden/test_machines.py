@@ -227,3 +227,16 @@ def test_output_that_cannot_be_written():
             [recorded.TOLL, "doctor"], stdout=full, stderr=subprocess.PIPE, check=False
         )
     assert (done.returncode, done.stderr) == (125, b"toll: cannot write to stdout: No space left on device\n")
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["help", "run"], ["doctor"], ["list", "RECORD"],
+                                   ["report", "RECORD"], ["export", "RECORD"],
+                                   ["export", "RECORD", "-o", "json:-"], ["completion", "bash"]],
+                         ids=" ".join)
+def test_stdout_that_is_closed(tmp_path, words):
+    done = recorded.replay(recorded.fixture_of("marks"), "-q", "-o", tmp_path / "live.jsonl")
+    assert done.returncode in (0, 3, 7), done.stderr
+    words = [str(tmp_path / "live.jsonl") if word == "RECORD" else word for word in words]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", recorded.TOLL, *words], stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (125, b"toll: cannot write to stdout: Bad file descriptor\n")

@@ -10,6 +10,7 @@ truth, and that is a few milliseconds of a cold cache.
 import itertools
 import json
 import os
+import re
 
 import pytest
 from livelib import PAGE, TICK, cpu_cgroup, in_cgroup, needs_root, not_sanitized, records
@@ -322,6 +323,16 @@ def test_removed_before_it_was_written_is_cancelled(place):
     assert 20 << 20 <= written <= (20 << 20) + 64 * PAGE
     # What writeback took to storage before the file was removed is not cancelled; the rest is.
     assert result.total("storage_cancelled_bytes") <= written
+
+
+def test_cancelled_writes_are_in_the_line(place):
+    write = "dd if=/dev/zero of=data bs=1M count=20 status=none; rm data"
+    status, _, err = place.call([place.toll, "run", "-o", "run.jsonl", "--", "sh", "-c", write])
+    assert status == 0
+    part = records(place.path("run.jsonl"), "summary")[0]["target"]["combined"]
+    share = part["storage_cancelled_bytes"]["total"] / part["storage_written_bytes"]["total"]
+    if share > 0.2:  # otherwise the disk already had most of it
+        assert re.search(r"Disk .* written, .* of it cancelled\n", err.decode()), err
 
 
 def test_bytes_read_through_a_pipe(place):

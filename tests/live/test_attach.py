@@ -169,6 +169,18 @@ def test_what_was_before(place, since_start):
         assert largest["cpu_time_seconds"] < 0.002 and not largest["complete"]
 
 
+def test_no_share_of_another_time(place):
+    """CPU time since the start of the process, beside the cores since the attach, would be no answer."""
+    with running(place, place.helper("burn"), 500, 0, 600_000) as p:
+        used(p.pid, 0.5)
+        lines = {}
+        for option in ([], ["--since-start"]):
+            status, _, err = place.call([place.toll, "attach", *option, "--for", "50ms", p.pid])
+            assert status == 0
+            (lines[bool(option)],) = [line for line in err.decode().splitlines() if line.startswith("  CPU  ")]
+    assert "core" in lines[False] and "core" not in lines[True]
+
+
 def test_what_came_since(place):
     """It goes on working: only the growth counts."""
     with running(place, place.helper("burn"), 60_000) as p:

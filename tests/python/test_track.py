@@ -427,3 +427,10 @@ kept = [frame.number for frame in t.frames]
 print(t.summary.wall_seconds >= 0.1, kept == list(range(len(kept))), len(kept) > 10, seen == sorted(seen))
 """)
     assert printed == "True True True True\n"
+
+
+def test_as_a_decorator():
+    with pytest.raises(TypeError, match="did you mean @toll.tracked"):
+        @toll.track
+        def work():
+            pass

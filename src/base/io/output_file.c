@@ -257,6 +257,12 @@ static int output_file_cannot_write(const char *path, int r, struct toll_error *
                        "cannot write to '%s': file with several hard links in a directory that "
                        "others can write to",
                        path);
+    const char *slash = strrchr(path, '/');
+    CLEANUP_FREE char *directory = slash && slash > path ? strndup(path, (size_t)(slash - path))
+                                                         : NULL;
+    if (r == -ENOENT && directory && access(directory, F_OK) < 0)
+        return err_set(e, r, "cannot write to '%s': %s (first: mkdir -p '%s')", path, strerror(-r),
+                       directory);
     return err_set(e, r, "cannot write to '%s': %s", path,
                    r == -ENXIO ? "no process reads from it" : strerror(-r));
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Lines of processes one by one; after these only of processes that used CPU time worth a line. */
 enum { LINES_AT_MOST = 10000, FOLDS_AT_MOST = 256 };
@@ -617,8 +618,8 @@ void process_ends_open(struct process_ends *l, struct tracked *t, const struct j
     if (!t->options->exact || t->options->no_children)
         return;
     row_init(&l->sum, ENTITY_PROCESS);
-    if (j->own.dir < 0)
-        l->failure = -ENODEV;
+    if (j->own.dir < 0) /* a cgroup would not help without these rights */
+        l->failure = geteuid() ? -EACCES : -ENODEV;
     else
         l->failure = task_ends_open(&l->source, j->own.dir, t->options->network);
     if (!l->source)
@@ -642,7 +643,7 @@ void process_ends_begin(struct process_ends *l, struct tracked *t, const struct 
     switch (-l->failure) {
     case ENODEV: why = "the command has no cgroup of its own of version 2"; break;
     case EPERM:
-    case EACCES: why = "CAP_BPF and CAP_PERFMON are needed"; break;
+    case EACCES: why = "needs root, or CAP_BPF and CAP_PERFMON"; break;
     case ENOENT: why = "this kernel does not describe its types (BTF)"; break;
     case EOPNOTSUPP: why = "this kernel has other types than expected"; break;
     case EXDEV: why = "toll runs in a pid namespace"; break;

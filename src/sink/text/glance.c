@@ -62,6 +62,25 @@ static void glance_add_pair(struct glance *g, const char *label, enum metric_id 
     buf_printf(&line->text, " %s", other_word);
 }
 
+/* What was written to a file that was removed or cut before the disk had it. The kernel counts it
+ * for the process that removes the file, which may not be the one that wrote it: it is never more
+ * than what was written. */
+static void glance_add_cancelled(struct glance *g)
+{
+    const double noticeable = 0.1; /* of what was written */
+    if (glance_quality(g, process_storage_written_bytes) == QUALITY_UNKNOWN ||
+        glance_quality(g, process_storage_cancelled_bytes) == QUALITY_UNKNOWN)
+        return;
+    double written = glance_figure(g, process_storage_written_bytes);
+    double cancelled = glance_figure(g, process_storage_cancelled_bytes);
+    if (!(cancelled > noticeable * written) || cancelled > written)
+        return;
+    struct text_line *line = &g->block.lines[g->block.count - 1];
+    buf_puts(&line->text, ", ");
+    glance_put(g, &line->text, process_storage_cancelled_bytes);
+    buf_puts(&line->text, " of it cancelled");
+}
+
 /* Every job has figures of the disk: that they are not known is an answer, too. */
 static void glance_add_disk(struct glance *g)
 {
@@ -72,6 +91,7 @@ static void glance_add_disk(struct glance *g)
         glance_quality(g, process_storage_written_bytes) != QUALITY_UNKNOWN) {
         glance_add_pair(g, "Disk", process_storage_read_bytes, "read",
                         process_storage_written_bytes, "written");
+        glance_add_cancelled(g);
         return;
     }
     struct text_line *line = text_block_add(&g->block, RANK_FIGURE, "Disk");
@@ -255,7 +275,9 @@ static void glance_add_cpu(struct glance *g)
         glance_put(g, &line->detail, process_cpu_system_seconds);
         buf_puts(&line->detail, ")");
     }
-    if (glance_quality(g, process_cpu_cores) != QUALITY_UNKNOWN) {
+    /* CPU time since the start of the processes has no share of the time since the attach. */
+    bool is_since_attach = !(g->summary->run->target_count && g->summary->run->since_start);
+    if (is_since_attach && glance_quality(g, process_cpu_cores) != QUALITY_UNKNOWN) {
         double cores = glance_mean(g, process_cpu_cores), most = limit->cores;
         bool is_idle = cores < 0.01;
         if (!limit->known || limit->unlimited || !(most > 0)) {
