@@ -18,7 +18,7 @@
 /* ==== Sqlite file ============================================================================= */
 
 enum {
-    BUSY_MS = 10000, /* others are done after milliseconds, unless very many start at once */
+    BUSY_MS = 10000,      /* others are done after milliseconds, unless very many start at once */
     BATCH_BUSY_MS = 1000, /* then the sender looks whether time is up, and tries again */
     SHORT_MS = 20,
     TRIES = 5,

@@ -67,13 +67,13 @@ static void glance_add_pair(struct glance *g, const char *label, enum metric_id 
  * than what was written. */
 static void glance_add_cancelled(struct glance *g)
 {
-    const double noticeable = 0.1; /* of what was written */
+    const double noticeable = 0.1, least = 1 << 20; /* of what was written; bytes */
     if (glance_quality(g, process_storage_written_bytes) == QUALITY_UNKNOWN ||
         glance_quality(g, process_storage_cancelled_bytes) == QUALITY_UNKNOWN)
         return;
     double written = glance_figure(g, process_storage_written_bytes);
     double cancelled = glance_figure(g, process_storage_cancelled_bytes);
-    if (!(cancelled > noticeable * written) || cancelled > written)
+    if (cancelled < least || cancelled < noticeable * written || cancelled > written)
         return;
     struct text_line *line = &g->block.lines[g->block.count - 1];
     buf_puts(&line->text, ", ");
