@@ -34,7 +34,7 @@ def figure(column, value):
         return column[:-2] + "seconds", Decimal(value) / NANO
     if column.endswith("_microjoules"):
         return column[:-11] + "joules", Decimal(value) / MICRO
-    return column, value if isinstance(value, int) else Decimal(value)
+    return column, value if isinstance(value, (int, str)) else Decimal(value)
 
 
 def figures(row, besides):

@@ -61,8 +61,10 @@ def test_threads_of_a_command(place):
     def is_seen():
         text = samples.read_text()
         lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
-        last = {row["tid"]: row["cpu_seconds"] for line in lines for row in line.get("threads", [])}
-        return sum(last.values()) > used - 0.001
+        last = {row["tid"]: row for line in lines for row in line.get("threads", [])}
+        return (sum(row["cpu_seconds"] for row in last.values()) > used - 0.001 and
+                all((last.get(tid, {}).get("cpu_wait_seconds") or 0) >= waited
+                    for tid, waited in job.waited.items()))
     until(is_seen, "a look after the work")
     assert job.end() == 0
     found = json.loads(summary.read_text())
