@@ -17,6 +17,7 @@ enum { GENERATIONS_AT_MOST = 1000 };
 void losses_before_look(struct member *m)
 {
     m->inherited_before = (struct handed_on){0};
+    m->parent_before = m->process.entity.parent;
     if (!m->process.inherited.present)
         return;
     m->inherited_before = (struct handed_on){
@@ -62,56 +63,85 @@ static bool read_arrived(const struct losses *l, struct member *m)
 
 /* A pid that is in use again is a younger process. Attached, members are in the order of their
  * start: of two with the same one, the child may have been read before its parent. */
-static struct member *losses_find_parent(const struct losses *l, const struct member *m)
+static struct member *losses_find_parent(const struct losses *l, const struct member *m, pid_t pid)
 {
-    struct member *parent = members_find_any(l->members, m->process.entity.parent);
+    struct member *parent = members_find_any(l->members, pid);
     if (!parent || parent == m || !parent->was_seen)
         return NULL;
     uint64_t born = m->process.entity.start_ticks, before = parent->process.entity.start_ticks;
     return before < born || (before == born && l->has_all_orphans) ? parent : NULL;
 }
 
-/* Which members are subreapers does not show. One above may have taken an orphan over. */
-static bool may_be_above(const struct losses *l, const struct member *m)
+/* Its parent has ended, before it or after. Which members are subreapers does not show: each
+ * ancestor it had at its last look may have inherited it, by itself or with one that did and left
+ * since. So all of them must be known, up to the one the tracker started, and none may have been
+ * reaped by the tracker, which would have the figures then. */
+static enum loss judge_orphan(const struct losses *l, struct member *m, struct member *parent,
+                              struct member **ret_ancestor)
 {
-    for (unsigned i = 0; i < GENERATIONS_AT_MOST; i++) {
-        struct member *above = losses_find_parent(l, m);
-        if (!above)
-            return false;
-        if (!above->gone && (!read_arrived(l, above) || above->arrived.faults))
-            return true;
-        m = above;
+    struct handed_on least = {0}, path = {0};
+    struct member *heir = NULL;
+    bool is_in_none = true, is_only_in_heir = true;
+    add_least(&least, m);
+    bool has_faults = least.faults > 0;
+    path = least;
+    unsigned i = 0;
+    for (struct member *above = parent;; i++) {
+        if (!above || i == GENERATIONS_AT_MOST)
+            return LOSS_NOT_SEEN;
+        if (above->gone && !heir)
+            add_least(&path, above);
+        /* It never leaves its pid namespace, but with the init of it. */
+        if (above->gone && above->process.is_namespace_init)
+            add_least(&least, above);
+        if (!above->gone) {
+            if (!read_arrived(l, above))
+                return LOSS_NOT_SEEN;
+            is_in_none &= losses_exceeds(l, &least, above);
+            if (heir)
+                is_only_in_heir &= !above->arrived.faults && !above->arrived.cpu_ns;
+            else
+                heir = above;
+            if (above->process.is_namespace_init)
+                break;
+        }
+        if (above->parent_before == l->tracker) {
+            if (above->gone)
+                return LOSS_NOT_SEEN;
+            break;
+        }
+        struct member *next = losses_find_parent(l, above, above->parent_before);
+        /* One that has entered a pid namespace leaves its orphans to the init in there. */
+        if (next && next->process.pid_namespaces != above->process.pid_namespaces &&
+            !above->process.is_namespace_init)
+            return LOSS_NOT_SEEN;
+        above = next;
     }
-    return true;
+    *ret_ancestor = heir;
+    if (is_in_none)
+        return LOSS_OF_THIS;
+    if (!is_only_in_heir || !has_faults)
+        return LOSS_NOT_SEEN;
+    add_least(&heir->expected, m);
+    return losses_exceeds(l, &path, heir) || losses_exceeds(l, &heir->expected, heir)
+               ? LOSS_OF_SOME
+               : LOSS_NOT_SEEN;
 }
 
 enum loss losses_judge(const struct losses *l, struct member *m, struct member **ret_ancestor)
 {
-    /* Ancestors that left with it should have handed it on with what they had themselves. */
-    struct handed_on path = {0};
-    bool is_child = true, in_namespace = false;
-    add_least(&path, m);
-    struct member *heir = losses_find_parent(l, m);
-    for (unsigned i = 0; heir && heir->gone && i < GENERATIONS_AT_MOST; i++) {
-        add_least(&path, heir);
-        is_child = false;
-        in_namespace |= heir->process.is_namespace_init;
-        heir = losses_find_parent(l, heir);
-    }
-    if (!heir || heir->gone || !read_arrived(l, heir))
+    struct member *parent = losses_find_parent(l, m, m->process.entity.parent);
+    if (!parent || (!parent->gone && !read_arrived(l, parent)))
         return LOSS_NOT_SEEN;
-
-    /* An orphan goes to another ancestor, but never out of its pid namespace. */
-    if (!is_child || heir->ended_meanwhile) {
-        in_namespace |= heir->ended_meanwhile && heir->process.is_namespace_init;
-        if (!l->has_all_orphans || (!in_namespace && may_be_above(l, heir)))
-            return LOSS_NOT_SEEN;
-    }
-    *ret_ancestor = heir;
-    if (losses_exceeds(l, &path, heir))
+    if (parent->gone || parent->ended_meanwhile)
+        return l->has_all_orphans ? judge_orphan(l, m, parent, ret_ancestor) : LOSS_NOT_SEEN;
+    struct handed_on least = {0};
+    *ret_ancestor = parent;
+    add_least(&least, m);
+    if (losses_exceeds(l, &least, parent))
         return LOSS_OF_THIS;
-    add_least(&heir->expected, m);
-    return losses_exceeds(l, &heir->expected, heir) ? LOSS_OF_SOME : LOSS_NOT_SEEN;
+    add_least(&parent->expected, m);
+    return losses_exceeds(l, &parent->expected, parent) ? LOSS_OF_SOME : LOSS_NOT_SEEN;
 }
 
 /* ==== Subtree ================================================================================= */

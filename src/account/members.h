@@ -33,6 +33,7 @@ struct member {
     uint64_t inherited_base_ns;        /* CPU time it had inherited when it was first seen */
     uint64_t vanished_ns;              /* CPU time of its children that have left since */
     struct handed_on inherited_before; /* what it had inherited at the look before the last */
+    pid_t parent_before;               /* its parent at that look, 0: there was none */
     struct handed_on arrived;          /* what it inherited since then */
     struct handed_on expected;         /* what it should have inherited at least */
     uint64_t losses_round;             /* in which these were read, see losses.h */
@@ -120,15 +121,19 @@ bool subtree_sum(const struct members *members, pid_t pid, uint64_t fresh, struc
  * A child that is reaped adds its page faults and its CPU time to the process that reaped it. The
  * kernel discards them instead when the parent ignores SIGCHLD, has set SA_NOCLDWAIT, or is the
  * init of a pid namespace that ends before its children. Only the first shows in a file. The proof
- * of the others is arithmetic: the nearest ancestor that is left has inherited less since the last
- * look than the members that left since were seen to have. Page faults are whole numbers, so that
- * one fault less is proof enough; CPU time comes in ticks.
+ * of the others is arithmetic: a parent that lives has inherited less since the last look than the
+ * children that left since were seen to have. If the parent has ended, each ancestor may have got
+ * the figures: all of them are compared, as they were at the look before, and there is no proof if
+ * one was reaped by the tracker meanwhile. Page faults are whole numbers, so that one fault less is
+ * proof enough; CPU time comes in ticks.
  *
- * A loss is never claimed without proof. One goes unnoticed when the child was not seen, when the
- * parent could not be read after it, or when other children that were not seen made up for it. */
+ * A loss is never claimed without proof: it would count twice. One goes unnoticed when the child
+ * was not seen, when a process that may have inherited it could not be read after it, or when other
+ * children that were not seen made up for it. */
 
 struct losses {
     const struct members *members;
+    pid_t tracker;        /* the parent of those it has started or taken over */
     bool has_all_orphans; /* a process without parent comes to the tracker or to a member */
     bool is_recorded; /* files were copied one after the other: a parent may show its child late */
     uint64_t ns_per_tick;

@@ -202,15 +202,16 @@ struct process {
     uint64_t fresh;             /* bits of own that were read at the last visit */
     char *command; /* owned by the holder of the process: its command line, secrets masked; NULL:
                     * not read */
-    pid_t group, session;   /* as of the last look */
-    char state;             /* as in /proc/PID/stat; 0 = not read yet */
-    bool has_ended;         /* a zombie, or it is exiting and has no memory any more */
-    bool of_kernel;         /* a thread of the kernel, which has no memory */
-    bool is_being_reaped;   /* its parent may have its figures already, or not yet */
-    bool ignores_sigchld;   /* its children vanish without being counted anywhere */
-    bool is_namespace_init; /* of a pid namespace: its processes end with it, uncounted */
-    bool before_exec;       /* it has not called exec since the fork: it may share its memory */
-    uint64_t start_stack;   /* where the stack of its program begins, 0: unknown */
+    pid_t group, session;    /* as of the last look */
+    char state;              /* as in /proc/PID/stat; 0 = not read yet */
+    bool has_ended;          /* a zombie, or it is exiting and has no memory any more */
+    bool of_kernel;          /* a thread of the kernel, which has no memory */
+    bool is_being_reaped;    /* its parent may have its figures already, or not yet */
+    bool ignores_sigchld;    /* its children vanish without being counted anywhere */
+    unsigned pid_namespaces; /* in which it has a pid, from the one of this /proc; 0: not known */
+    bool is_namespace_init;  /* of a pid namespace: its processes end with it, uncounted */
+    bool before_exec;        /* it has not called exec since the fork: it may share its memory */
+    uint64_t start_stack;    /* where the stack of its program begins, 0: unknown */
     unsigned execs; /* how often it was seen to have called exec, which replaces its memory */
     bool is_hidden; /* it lives, and /proc does not show it to this user (hidepid) */
     bool splits_io; /* keep its own I/O apart from what it reaped: one more file */

@@ -220,6 +220,7 @@ static enum loss departure_judge(struct tracked *t, struct member *m)
 {
     struct losses l = {
         .members = &t->members,
+        .tracker = t->discovery.tracker_pid,
         .has_all_orphans = is_launched(t),
         .is_recorded = t->is_recorded,
         .ns_per_tick = t->reader.ns_per_tick,

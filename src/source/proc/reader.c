@@ -17,13 +17,14 @@
 /* The files that are read about once a second, and smaps_rollup, which is read when the budget
  * allows. */
 
-/* Whether the process is the init of a pid namespace below the one that this /proc shows. */
-static bool status_is_namespace_init(struct scan status)
+/* The process may be the init of a pid namespace below the one that this /proc shows. */
+static void put_namespaces(struct process *p, struct scan status)
 {
     enum { NESTED_AT_MOST = 33 }; /* 32 below the first, the kernel allows no more */
     pid_t pids[NESTED_AT_MOST];
     int count = parse_pid_namespaces(status, pids, NESTED_AT_MOST);
-    return count > 1 && pids[count - 1] == 1;
+    p->pid_namespaces = count > 0 ? (unsigned)count : 0;
+    p->is_namespace_init = count > 1 && pids[count - 1] == 1;
 }
 
 int process_read_status(struct process_reader *r, struct process_source *s, struct process *p,
@@ -39,7 +40,7 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
         return e;
     if (!s->knows_namespace) {
         s->knows_namespace = true; /* it keeps its pids for life */
-        p->is_namespace_init = status_is_namespace_init(scan_text(r->text, (size_t)n));
+        put_namespaces(p, scan_text(r->text, (size_t)n));
     }
     /* Threads of the kernel ignore every signal, and have no children to wait for. The init of a
      * pid namespace is made to ignore this one by the kernel while it ends. */

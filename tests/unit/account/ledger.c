@@ -882,13 +882,15 @@ static void test_disjoint_targets_add_up(void **state)
 /* ---- A whole life, against the truth -----------------------------------------------------------
  */
 
-enum { SLOTS = 64, TRACKER = 0 };
+enum { SLOTS = 64, TRACKER = 0, BORN_AT_MOST = 1 << 16 };
+enum { BY_ITSELF, BY_TRACKER, BY_NOBODY }; /* who has the figures of a process; else a pid */
 
 /* The kernel's books of one process. */
 struct task {
     bool alive; /* running, or a zombie */
     bool zombie;
     bool subreaper;
+    bool is_init;          /* of a pid namespace, which ends with it */
     bool ignores, no_wait; /* SIG_IGN, SA_NOCLDWAIT: its children vanish */
     bool secret;           /* its io file cannot be read */
     int parent;            /* its place in the table */
@@ -904,10 +906,13 @@ struct world {
     uint64_t born;
     uint64_t cpu, io, faults; /* the truth */
     uint64_t vanished_cpu;
+    pid_t held[BORN_AT_MOST]; /* by the number of the birth */
     uint64_t bookings, proofs;
     bool closing;      /* no more forks */
     bool still;        /* nothing happens */
     bool auto_reaping; /* some parents do not wait */
+    unsigned vanished; /* processes, for which nobody did */
+    unsigned subreapers_percent;
     struct books books;
 };
 
@@ -916,31 +921,67 @@ static bool chance(struct world *w, unsigned percent)
     return random_below(&w->seed, 100) < percent;
 }
 
-static void hand_over(const struct task *from, struct task *to)
+static void hand_over(struct world *w, const struct task *from, struct task *to)
 {
+    w->held[from->pid / SLOTS] = to == &w->tasks[TRACKER] ? BY_TRACKER : to->pid;
     to->inherited_cpu += from->cpu + from->inherited_cpu;
     to->inherited_faults += from->faults + from->inherited_faults;
     to->io += from->io;
 }
 
-/* To the nearest subreaper above. */
+/* To the nearest subreaper above, and never out of its pid namespace. */
 static int new_parent(const struct world *w, int pid)
 {
     for (pid = w->tasks[pid].parent; pid != TRACKER; pid = w->tasks[pid].parent)
-        if (w->tasks[pid].subreaper && !w->tasks[pid].zombie)
+        if ((w->tasks[pid].subreaper || w->tasks[pid].is_init) && !w->tasks[pid].zombie)
             return pid;
     return TRACKER;
 }
 
+static bool is_below(const struct world *w, int pid, int ancestor)
+{
+    while (pid != TRACKER && pid != ancestor)
+        pid = w->tasks[pid].parent;
+    return pid == ancestor;
+}
+
 static void vanish(struct world *w, int pid)
 {
+    w->vanished++;
     w->vanished_cpu += w->tasks[pid].cpu + w->tasks[pid].inherited_cpu;
     w->tasks[pid].alive = false;
+    w->held[w->tasks[pid].pid / SLOTS] = BY_NOBODY;
+}
+
+static bool is_discarded(const struct world *w, pid_t pid)
+{
+    while (pid > BY_NOBODY)
+        pid = w->held[pid / SLOTS];
+    return pid == BY_NOBODY;
+}
+
+/* The init of a pid namespace waits for those of its children that have ended. All others are
+ * killed, and nobody waits for them. */
+static void end_namespace(struct world *w, int init)
+{
+    bool is_in[SLOTS] = {false};
+    for (int i = 1; i < SLOTS; i++)
+        is_in[i] = w->tasks[i].alive && i != init && is_below(w, i, init);
+    for (int i = 1; i < SLOTS; i++) {
+        if (is_in[i] && w->tasks[i].zombie && w->tasks[i].parent == init) {
+            hand_over(w, &w->tasks[i], &w->tasks[init]);
+            w->tasks[i].alive = false;
+        } else if (is_in[i]) {
+            vanish(w, i);
+        }
+    }
 }
 
 static void exit_task(struct world *w, int pid)
 {
     struct task *t = &w->tasks[pid];
+    if (t->is_init)
+        end_namespace(w, pid);
     int heir = new_parent(w, pid);
     t->zombie = true;
     for (int i = 1; i < SLOTS; i++)
@@ -958,7 +999,8 @@ static void exit_task(struct world *w, int pid)
 /* A pid is not used again within a walk, so here it never is. */
 static pid_t pid_for(struct world *w, int slot)
 {
-    return (pid_t)(++w->born * SLOTS) + slot;
+    assert_true(++w->born < BORN_AT_MOST);
+    return (pid_t)(w->born * SLOTS) + slot;
 }
 
 static void fork_task(struct world *w, int parent)
@@ -970,7 +1012,8 @@ static void fork_task(struct world *w, int parent)
             .alive = true,
             .parent = parent,
             .pid = pid_for(w, i),
-            .subreaper = chance(w, 5),
+            .subreaper = chance(w, w->subreapers_percent),
+            .is_init = w->auto_reaping && chance(w, 5),
             .secret = chance(w, 10),
             .ignores = w->auto_reaping && chance(w, 10),
             .no_wait = w->auto_reaping && chance(w, 10),
@@ -1001,7 +1044,7 @@ static void happen(struct world *w)
     } else if (what < 85) {
         for (int i = 1; i < SLOTS; i++)
             if (w->tasks[i].alive && w->tasks[i].zombie && w->tasks[i].parent == pid) {
-                hand_over(&w->tasks[i], t);
+                hand_over(w, &w->tasks[i], t);
                 w->tasks[i].alive = false;
             }
     } else if (what < (w->closing ? 100 : 92) && (pid != 1 || w->closing)) {
@@ -1012,7 +1055,8 @@ static void happen(struct world *w)
 static void happen_much(struct world *w)
 {
     for (uint64_t n = random_below(&w->seed, 30); n; n--)
-        happen(w);
+        if (!w->still)
+            happen(w);
 }
 
 static uint64_t in_ticks(uint64_t ns)
@@ -1030,6 +1074,7 @@ static bool visit(struct world *w, struct process *p)
     p->has_ended = t->zombie;
     p->entity.parent = t->parent == TRACKER ? 1 : w->tasks[t->parent].pid;
     p->ignores_sigchld = t->ignores;
+    p->is_namespace_init = t->is_init;
     row_put_u64(&p->own, process_cpu_seconds, t->cpu);
     inherited_put(&p->inherited, process_cpu_seconds, in_ticks(t->inherited_cpu));
     row_put_u64(&p->own, process_faults_minor_count, t->faults);
@@ -1062,7 +1107,7 @@ static void reap(struct world *w)
             m = members_add(&w->books.members, t->pid);
         if (visit(w, &m->process) && !m->was_seen)
             welcome(w, m);
-        hand_over(t, &w->tasks[TRACKER]);
+        hand_over(w, t, &w->tasks[TRACKER]);
         t->alive = false;
         m->gone = m->in_books = true;
         ledger_leave(l, m, false);
@@ -1089,7 +1134,7 @@ static bool read_inherited(void *context, struct member *m, struct handed_on *re
 {
     struct world *w = context;
     struct process now = m->process;
-    if (!w->still && chance(w, 30))
+    if (chance(w, 30))
         happen_much(w);
     if (!visit(w, &now))
         return false;
@@ -1104,6 +1149,7 @@ static void book_departures(struct world *w)
     struct members *members = &w->books.members;
     struct losses l = {
         .members = members,
+        .tracker = 1,
         .has_all_orphans = true,
         .ns_per_tick = TICK,
         .round = ++w->bookings,
@@ -1117,6 +1163,9 @@ static void book_departures(struct world *w)
         m->in_books = true;
         enum loss loss = losses_judge(&l, m, &ancestor);
         w->proofs += loss != LOSS_NOT_SEEN;
+        /* What is called lost is in no other figure: it would count twice. */
+        assert_true(loss != LOSS_OF_THIS || is_discarded(w, m->process.entity.pid));
+        assert_true(loss == LOSS_NOT_SEEN || w->vanished);
         ledger_leave(&w->books.ledger, m, loss == LOSS_OF_THIS);
     }
     members_sweep(members);
@@ -1129,8 +1178,7 @@ static void walk(struct world *w)
     meet_children(w, TRACKER);
     for (size_t i = 0; i < members->count; i++) {
         struct member *m = members->order[i];
-        if (!w->still)
-            happen_much(w);
+        happen_much(w);
         losses_before_look(m);
         if (!visit(w, &m->process)) {
             m->gone = true;
@@ -1138,7 +1186,7 @@ static void walk(struct world *w)
         }
         if (!m->was_seen)
             welcome(w, m);
-        if (!w->still && chance(w, 50))
+        if (chance(w, 50))
             happen_much(w);
         int slot = m->process.entity.pid % SLOTS;
         if (!m->process.has_ended && w->tasks[slot].pid == m->process.entity.pid)
@@ -1200,11 +1248,21 @@ static void live(struct world *w)
     }
 }
 
+static void world_begin(struct world *w, uint64_t seed, bool auto_reaping)
+{
+    static const unsigned subreapers_percent[] = {5, 20, 60};
+    *w = (struct world){
+        .seed = seed,
+        .auto_reaping = auto_reaping,
+        .subreapers_percent = subreapers_percent[seed % ARRAY_LEN(subreapers_percent)],
+    };
+}
+
 static void test_everything_is_counted(void **state)
 {
     static struct world w;
     for (uint64_t seed = 1; seed <= 150; seed++) {
-        w = (struct world){.seed = seed};
+        world_begin(&w, seed, false);
         live(&w);
         const struct row *all = &w.books.parts[PART_COMBINED];
         assert_value(all, process_cpu_seconds, w.cpu);
@@ -1222,7 +1280,7 @@ static void test_losses_are_seen(void **state)
     static struct world w;
     unsigned with_losses = 0;
     for (uint64_t seed = 1; seed <= 150; seed++) {
-        w = (struct world){.seed = seed, .auto_reaping = true};
+        world_begin(&w, seed, true);
         live(&w);
         uint64_t total = row_u64(&w.books.parts[PART_COMBINED], process_cpu_seconds);
         assert_true(total <= w.cpu);

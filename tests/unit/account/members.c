@@ -318,6 +318,7 @@ static void begin(struct family *f)
     members_init(&f->members, 0);
     f->losses = (struct losses){
         .members = &f->members,
+        .tracker = TRACKER,
         .has_all_orphans = true,
         .ns_per_tick = TICK,
         .round = 1,
@@ -425,7 +426,10 @@ static void test_losses_orphans(void **state)
     f.has_ended[PARENT] = true;
     assert_int_equal(judge(&f, CHILD, PARENT), LOSS_OF_THIS); /* nothing came anywhere */
     f.losses.round++;
-    f.now[MAIN].faults = 50;
+    f.now[MAIN] = (struct handed_on){.faults = 49, .cpu_ns = TICK};
+    assert_int_equal(judge(&f, CHILD, PARENT), LOSS_OF_THIS); /* less than it had */
+    f.losses.round++;
+    f.now[MAIN] = (struct handed_on){.faults = 50, .cpu_ns = 5 * TICK};
     assert_int_equal(judge(&f, CHILD, PARENT), LOSS_NOT_SEEN);
     f.losses.round++;
     members_find(&f.members, PARENT)->process.is_namespace_init = true;
@@ -436,6 +440,81 @@ static void test_losses_orphans(void **state)
     f.losses.round++;
     f.has_ended[PARENT] = false;
     assert_int_equal(judge(&f, CHILD, PARENT), LOSS_OF_THIS);
+    members_done(&f.members);
+}
+
+/* The parent ended, the subreaper above it reaped the child, ended and was reaped by the tracker,
+ * whose child the parent is now: the tracker has the figures, which no other process shows. */
+static void test_losses_with_a_subreaper_that_left(void **state)
+{
+    struct family f;
+    begin(&f);
+    f.has_ended[PARENT] = true;
+    losses_gone(&f, MAIN);
+    members_sweep(&f.members);
+    members_find(&f.members, PARENT)->process.entity.parent = TRACKER;
+    assert_int_equal(judge(&f, CHILD, 0), LOSS_NOT_SEEN);
+    f.losses.round++;
+    losses_before_look(members_find(&f.members, PARENT)); /* one walk later nobody else could */
+    assert_int_equal(judge(&f, SIBLING, PARENT), LOSS_OF_THIS);
+    members_done(&f.members);
+}
+
+/* What has left through the topmost one is the tracker's, whether that was reaped or not. */
+static void test_losses_with_nobody_left_above(void **state)
+{
+    struct family f;
+    begin(&f);
+    losses_gone(&f, PARENT);
+    losses_gone(&f, MAIN);
+    assert_int_equal(judge(&f, CHILD, 0), LOSS_NOT_SEEN);
+    members_done(&f.members);
+}
+
+/* The parent was discarded, and its child came to the one above it: one of the two is missing, but
+ * which is not known, and the child must not count twice. */
+static void test_losses_of_a_parent_are_not_its_childs(void **state)
+{
+    struct family f;
+    begin(&f);
+    losses_gone(&f, PARENT);
+    f.now[MAIN] = (struct handed_on){.faults = 50, .cpu_ns = 5 * TICK};
+    assert_int_equal(judge(&f, CHILD, MAIN), LOSS_OF_SOME);
+    assert_int_equal(judge(&f, PARENT, MAIN), LOSS_OF_THIS);
+    /* In a namespace that the parent was the init of, it could not have come without it. */
+    f.losses.round++;
+    members_find_any(&f.members, PARENT)->process.is_namespace_init = true;
+    assert_int_equal(judge(&f, CHILD, MAIN), LOSS_OF_THIS);
+    members_done(&f.members);
+}
+
+/* The parent came into a pid namespace from outside: its child went to the init of it. */
+static void test_losses_with_a_parent_that_entered_a_namespace(void **state)
+{
+    struct family f;
+    begin(&f);
+    losses_gone(&f, PARENT);
+    members_find_any(&f.members, PARENT)->process.pid_namespaces = 2;
+    members_find(&f.members, MAIN)->process.pid_namespaces = 1;
+    f.now[MAIN] = (struct handed_on){.faults = 100, .cpu_ns = TICK}; /* only of the parent */
+    assert_int_equal(judge(&f, SIBLING, 0), LOSS_NOT_SEEN);
+    members_find_any(&f.members, PARENT)->process.is_namespace_init = true;
+    assert_int_equal(judge(&f, SIBLING, MAIN), LOSS_OF_THIS);
+    members_done(&f.members);
+}
+
+/* Without a page fault, where it went does not show. */
+static void test_losses_of_an_orphan_without_faults(void **state)
+{
+    struct family f;
+    begin(&f);
+    losses_gone(&f, PARENT);
+    f.now[MAIN] = (struct handed_on){.faults = 99, .cpu_ns = 6 * TICK};
+    struct member *child = members_find(&f.members, CHILD);
+    assert_int_equal(judge(&f, CHILD, MAIN), LOSS_OF_SOME);
+    f.losses.round++;
+    row_put_u64(&child->process.own, process_faults_minor_count, 0);
+    assert_int_equal(judge(&f, CHILD, 0), LOSS_NOT_SEEN);
     members_done(&f.members);
 }
 
@@ -782,6 +861,11 @@ int main(void)
         cmocka_unit_test(test_losses_one_of_two),
         cmocka_unit_test(test_losses_through_those_that_left_with_it),
         cmocka_unit_test(test_losses_orphans),
+        cmocka_unit_test(test_losses_with_a_subreaper_that_left),
+        cmocka_unit_test(test_losses_with_nobody_left_above),
+        cmocka_unit_test(test_losses_of_a_parent_are_not_its_childs),
+        cmocka_unit_test(test_losses_with_a_parent_that_entered_a_namespace),
+        cmocka_unit_test(test_losses_of_an_orphan_without_faults),
         cmocka_unit_test(test_losses_what_cannot_be_known),
         cmocka_unit_test(test_ladder_best_rung_that_knows),
         cmocka_unit_test(test_ladder_a_rung_answers_only_for_its_own),
