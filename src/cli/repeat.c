@@ -6,6 +6,7 @@
  * the first run to the last. */
 #include "base/io/output_file.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "cli/session.h"
 
 #include <fcntl.h>
@@ -318,6 +319,17 @@ static _Noreturn void become_shell(const struct repeat *r, const char *command)
     _exit(EXIT_NOT_FOUND);
 }
 
+/* "SIGINT"; a number where there is no name. */
+static const char *repeat_signal_text(int number, char *ret, size_t size)
+{
+    const char *name = signal_name(number);
+    if (name)
+        snprintf(ret, size, "SIG%s", name);
+    else
+        snprintf(ret, size, "signal %d", number);
+    return ret;
+}
+
 /* --prepare: 0, or -1 after a sentence. */
 static int repeat_prepare(struct repeat *r)
 {
@@ -332,6 +344,7 @@ static int repeat_prepare(struct repeat *r)
         complain("--prepare: cannot start a shell: %s", strerror(command ? errno : ENOMEM));
         return -1;
     }
+    char signal[16];
     int status = 0;
     pid_t found;
     while ((found = waitpid(pid, &status, WNOHANG)) == 0 || (found < 0 && errno == EINTR)) {
@@ -346,8 +359,8 @@ static int repeat_prepare(struct repeat *r)
     if (found == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     if (found == pid && WIFSIGNALED(status))
-        complain("--prepare: '%s' was killed by signal %d (expected exit 0)", command,
-                 WTERMSIG(status));
+        complain("--prepare: '%s' was killed by %s (expected exit 0)", command,
+                 repeat_signal_text(WTERMSIG(status), signal, sizeof signal));
     else
         complain("--prepare: '%s' failed: exit %d (expected exit 0)", command, WEXITSTATUS(status));
     return -1;
@@ -394,11 +407,13 @@ static void repeat_print_failure(const struct repeat *r, const struct outcome *o
 {
     bool is_ignored = r->session->settings.repeat.ignore_failure && !r->signals.ended_by;
     struct buf b = {0};
+    char signal[16];
     if (r->session->settings.quiet || (is_ignored && !isatty(STDERR_FILENO)))
         return; /* the result has their number */
     put_run_name(r, &b, repeat, is_warmup);
     if (outcome->end.signaled)
-        buf_printf(&b, " was killed by signal %d", outcome->end.status);
+        buf_printf(&b, " was killed by %s",
+                   repeat_signal_text(outcome->end.status, signal, sizeof signal));
     else if (outcome->end.unknown)
         buf_puts(&b, " failed: exit status unknown");
     else

@@ -401,9 +401,8 @@ void compare_put_verdict(struct buf *b, const struct toll_compared *c, size_t gr
         bool is_single = counts[COMPARE_SINGLE] > 0;
         size_t count = put_names(&names, c, group, is_single ? COMPARE_SINGLE : COMPARE_NOT_SHOWN,
                                  true);
-        buf_puts(b, ": no difference shown");
         if (is_single) {
-            buf_puts(b, " (one run each: no interval)");
+            buf_puts(b, ": one run each: a difference cannot be tested");
             for (size_t i = 0, put = 0; i < c->row_count; i++) {
                 const struct compare_row *r = &c->rows[i];
                 if (!compare_is_main(r) || r->changes[group].result != COMPARE_SINGLE ||
@@ -412,8 +411,10 @@ void compare_put_verdict(struct buf *b, const struct toll_compared *c, size_t gr
                 buf_printf(b, "%s%s ", put++ ? ", " : "; ", main_word(r->figure));
                 compare_put_percent(b, r, r->changes[group].difference.change);
             }
-        } else if (count && names.data) {
-            buf_printf(b, " in %s", names.data);
+        } else {
+            buf_puts(b, ": no difference shown");
+            if (count && names.data)
+                buf_printf(b, " in %s", names.data);
         }
         b->failed |= names.failed;
         buf_done(&names);

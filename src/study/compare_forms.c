@@ -69,7 +69,7 @@ static const char *result_words(const struct compare_row *r, size_t group)
     switch (r->changes[group].result) {
     case COMPARE_SHOWN: return "different";
     case COMPARE_NOT_SHOWN: return "no difference shown";
-    case COMPARE_SINGLE: return "no difference shown (one run each: no interval)";
+    case COMPARE_SINGLE: return "one run each: a difference cannot be tested";
     case COMPARE_BOUND: return "not compared: a lower bound";
     case COMPARE_UNKNOWN:
         return r->cells[group].of.count ? "unknown in the baseline" : "unknown here";
@@ -187,7 +187,7 @@ static const struct {
 } sections[] = {
     {COMPARE_SHOWN, "Different"},
     {COMPARE_NOT_SHOWN, "No difference shown"},
-    {COMPARE_SINGLE, "No difference shown (one run each: no interval)"},
+    {COMPARE_SINGLE, "One run each: a difference cannot be tested"},
     {COMPARE_BOUND, "Not compared: lower bounds"},
     {COMPARE_UNKNOWN, "Not compared: unknown in one group"},
 };

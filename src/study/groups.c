@@ -69,7 +69,9 @@ int statistics_of(const double *values, size_t count, struct statistics *ret)
 int statistics_outliers(const double *values, size_t count, bool *is_outlier)
 {
     enum { FEWEST = 5 };
-    const double limit = 3.5, least_share = 0.01;
+    /* The median of few deviations is often far too small: a fixed limit of 3.5 finds outliers in
+     * a fifth of normal samples of five values. This one finds them in a few per cent at most. */
+    const double few = 3.5 * (1 + 6 / ((double)count - 3.5)), least_share = 0.02;
     if (count)
         memset(is_outlier, 0, count * sizeof *is_outlier);
     if (count < FEWEST)
@@ -86,6 +88,7 @@ int statistics_outliers(const double *values, size_t count, bool *is_outlier)
     double mad = median_of(room, count);
     /* Both estimate the standard deviation of normal values. */
     double spread = mad > 0 ? mad / 0.6745 : 1.253314 * sum / (double)count;
+    double limit = mad > 0 ? few : 3.5; /* without MAD, most values are equal */
     int found = 0;
     for (size_t i = 0; i < count; i++) {
         double d = distance(values[i], median);

@@ -512,10 +512,10 @@ static void recommend_for_tool(struct buf *out, const struct study_advice *a,
         {!a->cpus, "CPUs: unknown"},
         {a->more_would_help, "more CPUs would help"},
         {a->memory_bytes <= 0, "memory: unknown"},
-        {a->memory_is_least, "memory: at least this"},
+        {a->memory_bytes > 0 && a->memory_is_least, "memory: at least this"},
         {a->has_gpus && !a->knows_gpus, "GPUs: unknown"},
         {!a->seconds, "time: unknown"},
-        {a->seconds_is_least, "time: at least this"},
+        {a->seconds && a->seconds_is_least, "time: at least this"},
     };
     for (size_t i = 0; i < ARRAY_LEN(remarks); i++)
         if (remarks[i].holds)

@@ -66,7 +66,7 @@ def test_text(runs):
 
 def test_one_run_each(runs):
     out = toll("compare", "main.jsonl:3", "one.jsonl", cwd=runs)[1]
-    assert out.startswith("one.jsonl: no difference shown (one run each: no interval); time +10.0 %, CPU\n")
+    assert out.startswith("one.jsonl: one run each: a difference cannot be tested; time +10.0 %, CPU")
     assert "Different" not in out and "interval +" not in out
 
 

@@ -82,6 +82,27 @@ def test_largest_process(here):
     assert json.loads(again)["largest_processes"] == summary["largest_processes"]
 
 
+def test_largest_by_memory_among_many(here):
+    """What waits has little CPU time: with many processes its program has a line all the same."""
+    for name in ("alpha", "beta", "gamma"):
+        (here.directory / name).symlink_to(PYTHON)
+    (here.directory / "large").symlink_to(PYTHON)
+    burn = "import time\nwhile time.process_time() < 0.5: pass"
+    job = (f"./large -S -c \"$1\" & for i in 1 2 3 4; do for p in alpha beta gamma; do ./$p -S -c '{burn}' & done; done; "
+           "wait; /bin/true; /bin/true")
+    hold = "import time\nmemory = bytearray(b'x') * (150 << 20)\ntime.sleep(3)"
+    status, _, err = here.call([here.toll, "run", "--", "sh", "-c", job, "sh", hold],
+                               cwd=here.directory)
+    err = err.decode()
+    lines = err.split("\n")
+    assert status == 0 and len(lines) <= 17, err
+    start = next(i for i, line in enumerate(lines) if line.startswith("  Programs by CPU time"))
+    table = lines[start + 1:start + 4]
+    assert [line.split()[0] for line in table][2] == "large", err
+    assert "large (most memory)" in table[2] and re.search(r"1[45]\d MiB", table[2]), err
+    assert not any("(most memory)" in line for line in table[:2])
+
+
 def test_no_memory_that_is_obviously_wrong(here):
     """A program of a few milliseconds is sampled before it has its memory, if at all."""
     for _ in range(5):

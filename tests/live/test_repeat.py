@@ -168,7 +168,7 @@ def test_ctrl_c_at_a_terminal(here):
         t.type("\x03")
         rest = t.rest()
     assert t.status == -signal.SIGINT
-    assert "1 run" in rest and "run 2 of 9 was killed by signal 2" in rest and "run 3" not in rest
+    assert "1 run" in rest and "run 2 of 9 was killed by SIGINT" in rest and "run 3" not in rest
 
 
 def test_ctrl_c_during_prepare(here):

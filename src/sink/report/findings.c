@@ -309,7 +309,7 @@ static void find_cpu(const struct report *r, struct report_findings *f)
     if (is_serial)
         put_cores(&one->sentence, allowed - 1);
     else
-        buf_double_fixed(&one->sentence, allowed - mean, 1);
+        buf_double_fixed(&one->sentence, allowed - mean, 2);
     buf_puts(&one->sentence, " of ");
     put_cores(&one->sentence, allowed);
     buf_puts(&one->sentence, is_serial ? " cores were idle: the job computes on one at a time."

@@ -147,20 +147,32 @@ static void html_used(const struct report *r, struct buf *b)
     buf_done(&name);
 }
 
+static void html_put_left_out(struct buf *b, uint64_t count, const char *one, const char *several)
+{
+    if (count)
+        buf_printf(b, "<p class=\"legend\">%llu %s not shown.</p>\n", (unsigned long long)count,
+                   count == 1 ? one : several);
+}
+
 static void html_timeline(const struct report *r, struct buf *b)
 {
     if (!timeline_is_empty(r)) {
         buf_puts(b, "<section><h2>Timeline</h2>\n");
         buf_puts(b, "<div class=\"wide\">");
-        uint64_t drawn = timeline_draw(r, b);
+        struct timeline_drawn drawn = timeline_draw(r, b);
         buf_puts(b, "</div>\n");
-        uint64_t all = r->phase_count + r->phases_left_out + r->process_count +
-                       r->processes_left_out;
-        if (all > drawn)
-            buf_printf(b,
-                       "<p class=\"legend\">%llu more %s not shown: later phases, and processes "
-                       "with less CPU time.</p>\n",
-                       (unsigned long long)(all - drawn), all - drawn == 1 ? "is" : "are");
+        uint64_t phases = r->phase_count + r->phases_left_out - drawn.phases;
+        uint64_t lines = 0, together = 0; /* of several processes, whose times are not known */
+        for (unsigned i = 0; i < r->process_count; i++)
+            if (r->processes[i].count > 1) {
+                lines++;
+                together += r->processes[i].count;
+            }
+        uint64_t processes = r->process_count - lines + r->processes_left_out - drawn.processes;
+        html_put_left_out(b, phases, "later phase is", "later phases are");
+        html_put_left_out(b, processes, "process with less CPU time is",
+                          "processes with less CPU time are");
+        html_put_left_out(b, together, "", "processes whose times are not known are");
         buf_puts(b, "</section>\n");
     }
 }

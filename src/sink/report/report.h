@@ -357,8 +357,11 @@ void chart_put_json(const struct report *r, const struct chart *c, struct json_o
 /* A figure of runs beside each other, a point for each of the newest. Nothing with one run. */
 void history_draw(const struct report_history *h, enum history_figure f, struct buf *b);
 
-/* Events, phases and processes over time. Returns the number of bars. */
-unsigned timeline_draw(const struct report *r, struct buf *b);
+/* Events, phases and processes over time. Returns the numbers of bars. */
+struct timeline_drawn {
+    unsigned phases, processes;
+};
+struct timeline_drawn timeline_draw(const struct report *r, struct buf *b);
 bool timeline_is_empty(const struct report *r);
 
 /* ==== Forms =================================================================================== */

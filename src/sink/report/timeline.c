@@ -250,17 +250,16 @@ static void timeline_draw_events(const struct report *r, struct buf *b, int bott
     }
 }
 
-unsigned timeline_draw(const struct report *r, struct buf *b)
+struct timeline_drawn timeline_draw(const struct report *r, struct buf *b)
 {
     uint64_t all_ns = r->summary->elapsed_ns;
     struct timeline_part *parts = calloc(2, sizeof *parts), *phases = parts, *processes = parts + 1;
     if (!parts) {
         b->failed = true;
-        return 0;
+        return (struct timeline_drawn){0};
     }
     timeline_choose(phases, r->phases, r->phase_count, REPORT_PHASES, all_ns);
-    timeline_choose(processes, r->processes, r->process_count < 2 ? 0 : r->process_count,
-                    REPORT_PROCESSES, all_ns);
+    timeline_choose(processes, r->processes, r->process_count, REPORT_PROCESSES, all_ns);
     unsigned above = r->event_count ? 1 : 0; /* the row of the events */
     unsigned rows = above + phases->rows + processes->rows;
     int bottom = CHART_TOP + (int)(rows * BAR_STEP);
@@ -285,7 +284,7 @@ unsigned timeline_draw(const struct report *r, struct buf *b)
         timeline_draw_heading(b, above + phases->rows, "Processes");
     timeline_draw_part(b, processes, above + phases->rows, NULL);
     buf_puts(b, "</svg>\n");
-    unsigned drawn = phases->count + processes->count;
+    struct timeline_drawn drawn = {phases->count, processes->count};
     free(parts);
     return drawn;
 }

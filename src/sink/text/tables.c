@@ -172,29 +172,6 @@ void glance_put_busiest(const struct glance *g, struct buf *b)
     buf_puts(b, " of CPU");
 }
 
-/* A build has a thousand compilers: those with one name are a line together. "× 24+": there were
- * processes that were not seen, of this program or another. */
-static void glance_add_programs(struct glance *g, const struct largest *l, unsigned lines)
-{
-    const struct largest_program *sorted[LARGEST_PROGRAMS];
-    unsigned count = largest_programs_by_cpu(l, sorted);
-    bool is_complete = glance_has_all_processes(g, l);
-    for (unsigned i = 0; i < count && i < lines; i++) {
-        struct text_line *line = text_block_add(&g->block, RANK_DETAIL, NULL);
-        buf_puts(&line->text, "  ");
-        buf_printable(&line->text, sorted[i]->name, strlen(sorted[i]->name));
-        if (sorted[i]->count > 1) {
-            buf_puts(&line->text, " × ");
-            human_count(&line->text, (double)sorted[i]->count);
-            buf_puts(&line->text, is_complete ? "" : "+");
-        }
-        glance_row(g, line, glance_peak_quality(sorted[i]->peak_bytes, sorted[i]->is_recorded),
-                   (double)sorted[i]->peak_bytes,
-                   glance_cpu_quality(sorted[i]->is_complete, sorted[i]->cpu_ns),
-                   (double)sorted[i]->cpu_ns / 1e9);
-    }
-}
-
 static unsigned glance_pid_digits(const struct largest_process *p)
 {
     return (unsigned)snprintf(NULL, 0, "%d", (int)p->pid);
@@ -242,6 +219,52 @@ static void glance_add_process(struct glance *g, const struct largest_process *p
     buf_done(&memory);
     buf_done(&cpu);
     buf_done(&sockets);
+}
+
+/* A build has a thousand compilers: those with one name are a line together. "× 24+": there were
+ * processes that were not seen, of this program or another. */
+static void glance_add_program(struct glance *g, const struct largest_program *p, bool is_complete,
+                               const char *remark)
+{
+    struct text_line *line = text_block_add(&g->block, RANK_DETAIL, NULL);
+    buf_puts(&line->text, "  ");
+    buf_printable(&line->text, p->name, strlen(p->name));
+    if (p->count > 1) {
+        buf_puts(&line->text, " × ");
+        human_count(&line->text, (double)p->count);
+        buf_puts(&line->text, is_complete ? "" : "+");
+    }
+    buf_puts(&line->text, remark);
+    glance_row(g, line, glance_peak_quality(p->peak_bytes, p->is_recorded), (double)p->peak_bytes,
+               glance_cpu_quality(p->is_complete, p->cpu_ns), (double)p->cpu_ns / 1e9);
+}
+
+/* By CPU time, and the one with most memory in the last line if it is not among them: what waits
+ * can be the largest and have used no CPU time. It is a process where its program has no line of
+ * its own: programs are counted up to a limit, and a record has fewer. */
+static void glance_add_programs(struct glance *g, const struct largest *l, unsigned lines)
+{
+    const struct largest_program *sorted[LARGEST_PROGRAMS], *largest = NULL;
+    unsigned count = largest_programs_by_cpu(l, sorted);
+    unsigned shown = count < lines ? count : lines;
+    const struct largest_process *process = &l->by_memory[0];
+    bool is_complete = glance_has_all_processes(g, l);
+    for (unsigned i = 0; i < count; i++)
+        if (sorted[i]->peak_bytes > (largest ? largest->peak_bytes : 0))
+            largest = sorted[i];
+    if (largest && largest->peak_bytes >= process->peak_bytes)
+        process = NULL;
+    for (unsigned i = 0; i < shown && !process && largest; i++)
+        if (sorted[i]->peak_bytes == largest->peak_bytes)
+            largest = NULL;
+    if (shown == lines && (process || largest))
+        shown--;
+    for (unsigned i = 0; i < shown; i++)
+        glance_add_program(g, sorted[i], is_complete, "");
+    if (process)
+        glance_add_process(g, process, glance_pid_digits(process), false);
+    else if (largest)
+        glance_add_program(g, largest, is_complete, " (most memory)");
 }
 
 void glance_add_largest(struct glance *g)

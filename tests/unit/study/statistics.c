@@ -74,6 +74,34 @@ static void test_outliers(void **state)
     assert_int_equal(statistics_outliers(NULL, 0, NULL), 0);
 }
 
+/* Normal values have outliers rarely, however few they are; one that is far away is found. */
+static void test_outliers_of_noise(void **state)
+{
+    enum { SAMPLES = 4000 };
+    static const size_t counts[] = {5, 6, 7, 8, 10, 15, 30};
+    uint64_t seed = 1;
+    for (size_t k = 0; k < ARRAY_LEN(counts); k++) {
+        unsigned alarms = 0, missed = 0;
+        for (unsigned i = 0; i < SAMPLES; i++) {
+            double values[32];
+            bool is[32];
+            for (size_t n = 0; n < counts[k]; n++) {
+                double sum = -6; /* of twelve even ones: normal with a deviation of 1 */
+                for (unsigned part = 0; part < 12; part++) {
+                    seed = seed * 6364136223846793005u + 1442695040888963407u;
+                    sum += (double)(seed >> 11) / 9007199254740992.0;
+                }
+                values[n] = 10 + sum;
+            }
+            alarms += statistics_outliers(values, counts[k], is) > 0;
+            values[1] = 60;
+            missed += statistics_outliers(values, counts[k], is) < 1 || !is[1];
+        }
+        assert_in_range(alarms, 0, SAMPLES / 25);
+        assert_in_range(missed, 0, SAMPLES / 25);
+    }
+}
+
 /* Of tables, and by integration for those that are not whole. */
 static void test_student_quantile(void **state)
 {
@@ -128,7 +156,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_square_root), cmocka_unit_test(test_statistics_of),
-        cmocka_unit_test(test_outliers),    cmocka_unit_test(test_student_quantile),
+        cmocka_unit_test(test_outliers),
+        cmocka_unit_test(test_outliers_of_noise),    cmocka_unit_test(test_student_quantile),
         cmocka_unit_test(test_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
