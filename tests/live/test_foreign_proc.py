@@ -127,7 +127,7 @@ def test_doctor_names_it(tmp_path):
     done = subprocess.run([*FOREIGN, TOLL, "doctor", "--json"], cwd=tmp_path, capture_output=True,
                           text=True, timeout=GUARD, check=False)
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
-    assert checks["cpu"]["state"] == "partly" and "only wait4" in checks["cpu"]["detail"]
+    assert checks["cpu"]["state"] == "partly" and "wait4 only" in checks["cpu"]["detail"]
     for name in ("memory", "pss", "io", "waits", "children"):
         assert checks[name]["state"] == "missing", checks[name]
         assert "belongs to another pid namespace" in checks[name]["detail"]

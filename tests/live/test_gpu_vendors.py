@@ -53,7 +53,7 @@ say 'drm-memory-vram: 1024 KiB' 'drm-engine-gfx: 905000000 ns'
     assert late[0]["target"]["combined"]["gpu_memory_bytes"] is None
     late = [n for n in summary["notes"] if "in time" in n]
     assert late == ["NVIDIA GPUs (NVML) do not respond in time; their figures and "
-                    "totals of all GPUs are unknown meanwhile"]
+                    "totals of all GPUs are unknown until they do"]
 
 
 def test_never_begins(tmp_path):
@@ -68,8 +68,8 @@ def test_never_begins(tmp_path):
     assert summary["target"]["combined"]["gpu_memory_bytes"]["quality"] == "unknown"
     assert summary["run_joules"]["gpu"] is None
     late = [n for n in summary["notes"] if "slow" in n]
-    assert late == ["the driver of NVIDIA GPUs (NVML) is slow to start; their figures and totals "
-                    "of all GPUs are unknown until then"]
+    assert late == ["the driver of NVIDIA GPUs (NVML) is slow to start; figures of these GPUs "
+                    "and totals of all GPUs are unknown until it has started"]
 
 
 def test_begins_late(tmp_path):

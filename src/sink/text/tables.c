@@ -162,13 +162,15 @@ void glance_put_busiest(const struct glance *g, struct buf *b)
     const struct largest_program *sorted[LARGEST_PROGRAMS];
     largest_programs_by_cpu(l, sorted);
     double all = glance_figure(g, process_cpu_seconds);
-    double share = all > 0 ? fmin((double)sorted[0]->cpu_ns / 1e9 / all, 1) : 0;
+    double share = all > 0 ? (double)sorted[0]->cpu_ns / 1e9 / all : 0;
+    if (share > 1)
+        share = 1;
     bool is_exact = sorted[0]->is_complete && glance_has_all_processes(g, l);
     if (share <= 0 || (!is_exact && share < noticeable))
         return;
     buf_printable(b, sorted[0]->name, strlen(sorted[0]->name));
     buf_puts(b, is_exact ? " " : " " AT_LEAST);
-    human_percent(b, is_exact ? share : floor(share * 100) / 100);
+    human_percent(b, is_exact ? share : (double)(unsigned)(share * 100) / 100);
     buf_puts(b, " of CPU");
 }
 
