@@ -61,7 +61,7 @@ def test_threads_of_a_command(place):
     def is_seen():
         text = samples.read_text()
         lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
-        last = {row["tid"]: row for line in lines for row in line.get("threads", [])}
+        last = {int(row["tid"]): row for line in lines for row in line.get("threads", [])}
         return (sum(row["cpu_seconds"] for row in last.values()) > used - 0.001 and
                 all((last.get(tid, {}).get("cpu_wait_seconds") or 0) >= waited
                     for tid, waited in job.waited.items()))
@@ -103,7 +103,7 @@ def test_threads_that_come_and_go(place):
     used = result.total("cpu_seconds")
     seen = sum(row["cpu_seconds"].get("total", 0) for row in result.summary["threads"])
     assert used > 0.24 and seen < used
-    assert [n for n in notes(result.summary) if "too short-lived to be read" in n]
+    assert [n for n in notes(result.summary) if "too short-lived to be sampled" in n]
 
 
 def test_no_rows_without_the_option(here):
