@@ -122,7 +122,9 @@ def test_many_threads_are_bounded(here):
     found = json.loads(summary.read_text())
     assert 32 <= len(rows(found)) == len(found["threads"]) <= 256
     further = [n for n in notes(found) if "more threads used" in n]
-    assert bool(further) == (len(rows(found)) < 61)
+    # The look may have come before some of them had used anything.
+    assert further or len(rows(found)) > 32
+    assert not further or len(rows(found)) < 61
 
 
 def test_the_block(here):
