@@ -88,7 +88,7 @@ m.fit([callback], epochs=1)
 # Lightning reports that, of the others the next training ends the phases. That of the Trainer fails while
 # it saves.
 PHASES = {
-    "lightning": {"fit": (2, 2 + 8 + 1 + 4 + 1), "sanity check": (2, 2), "epoch": (4, 8 + 4 + 1), "step": (6, 6),
+    "lightning": {"fit": (2, 2 + 8 + 4 + 1), "sanity check": (2, 2), "epoch": (4, 8 + 4 + 1), "step": (6, 6),
                   "validation": (3, 3), "test": (1, 1), "predict": (1, 1)},
     "huggingface": {"train": (3, 6 + 3 + 4 + 2 + 2 + 3 + 1 + 2 + 1), "epoch": (4, 6 + 3 + 2 + 3 + 1), "step": (6, 6),
                     "evaluate": (5, 4 + 1 + 0 + 2), "save": (8, 5 + 2)},
