@@ -537,8 +537,8 @@ static void ends_send_folds(struct process_ends *l, struct tracked *t)
                      l->fold_count, l->fold_count == 1 ? "" : "s");
 }
 
-/* The cgroup counts what is never switched away from too, such as interrupts on behalf of nobody:
- * the sums agree to the microsecond for a task, as measured. */
+/* Both counted the same tasks and agreed to the microsecond wherever this was measured. A larger
+ * difference means that one of them has missed something. */
 static void ends_reconcile(struct process_ends *l, struct tracked *t, const struct job_cgroup *j,
                            uint64_t live)
 {
