@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import collections
+import functools
+import itertools
 import threading
 import time
-from typing import Any, AsyncIterator, Deque, Dict, Iterator, List, Optional
+from typing import Any, AsyncIterator, Callable, Deque, Dict, Iterator, List, Optional
 
 from . import _toll
 
@@ -15,34 +17,37 @@ PIECE_MS = 100
 
 
 class FrameStore:
-    """Takes frames out of the native tracker. One thread at a time pulls; it wakes the others."""
+    """Takes frames out of the native tracker. One thread at a time pulls; it wakes the others.
+
+    A signal handler that stops the tracker interrupts the main thread between any two of its steps,
+    also while it holds the lock or pulls: when it continues, the native tracker may be closed. So
+    frames go into the deque without a step of Python in between, and a refusal after the end is none.
+    """
 
     def __init__(self, native: _toll.Tracker, history: int) -> None:
         self._native = native
         self._kept: Deque[_toll.Frame] = collections.deque(maxlen=history)
         self._changed = threading.Condition()
         self._puller: Optional[int] = None  # the thread that pulls
-        self._ended = False
-        self._targets_ended = False  # as it was when the tracker finished
-        self._seen = 0  # the number after that of the last frame that was pulled
+        self._ended = False  # from then on all of these are constant
+        self._targets_ended = False
         self._newest: Optional[_toll.Frame] = None
 
-    def _take(self, frame: _toll.Frame) -> None:
-        if frame.number < self._seen:  # pulled before a signal handler ended the tracker
-            kept = sorted([*self._kept, frame], key=lambda one: one.number)
-            self._kept = collections.deque(kept, maxlen=self._kept.maxlen)
-            return
-        self._kept.append(frame)
-        self._seen = frame.number + 1
-        self._newest = frame
+    def _ask(self, call: Callable[..., Any], *words: Any) -> Any:
+        """An answer of the native tracker; None when it was closed meanwhile."""
+        try:
+            return call(*words)
+        except RuntimeError:
+            if not self._ended:
+                raise
+            return None
+
+    def _frames_of_native(self, wait_ms: int) -> Iterator[_toll.Frame]:
+        return iter(functools.partial(self._native.next_frame, wait_ms), None)
 
     def _pull_all(self) -> None:
         """All that waits in the tracker; with the lock held and no other thread pulling."""
-        while True:
-            frame = self._native.next_frame(0)
-            if frame is None:
-                return
-            self._take(frame)
+        self._ask(self._kept.extend, self._frames_of_native(0))
 
     def _pull_one(self, wait_ms: int) -> None:
         """Wait for a frame, or until another thread has pulled one; with the lock held."""
@@ -51,34 +56,33 @@ class FrameStore:
             return
         self._puller = threading.get_ident()
         self._changed.release()
-        frame = None
         try:
-            frame = self._native.next_frame(wait_ms)
-        except RuntimeError:
-            if not self._ended:
-                raise
+            self._ask(self._kept.extend, itertools.islice(self._frames_of_native(wait_ms), 1))
         finally:
             self._changed.acquire()
             self._puller = None
-            if frame is not None:
-                self._take(frame)
             self._changed.notify_all()
+
+    def _next_number(self) -> int:
+        """That of the frame after the last one."""
+        newest = self._newest if self._ended else self._kept[-1] if self._kept else None
+        return newest.number + 1 if newest is not None else 0
 
     def end(self) -> None:
         """The tracker has finished: take what is left, before it is freed."""
         with self._changed:
-            # It comes back at once: there will be no more. A signal handler may have interrupted this very
-            # thread while it pulls, which continues only afterwards.
+            # It comes back at once: there will be no more. This very thread continues to pull only after
+            # its signal handler.
             while self._puller not in (None, threading.get_ident()):
                 self._changed.wait()
-            self._targets_ended = self._native.wait(0)
-            newest = self._native.frame()
+            targets_ended = self._ask(self._native.wait, 0)
+            newest = self._ask(self._native.frame)
             if self._kept.maxlen:
                 self._pull_all()
-            self._newest = newest or self._newest
-            if newest is not None:
-                self._seen = newest.number + 1
-            self._ended = True
+            if not self._ended:
+                self._targets_ended = targets_ended
+                self._newest = newest
+                self._ended = True
             self._changed.notify_all()
 
     def wait(self, timeout: Optional[float]) -> bool:
@@ -86,19 +90,16 @@ class FrameStore:
         end = None if timeout is None else time.monotonic() + timeout
         while not self._ended:
             left = PIECE_MS / 1000 if end is None else end - time.monotonic()
-            try:
-                if self._native.wait(max(0, min(PIECE_MS, int(left * 1000)))):
-                    return True
-            except RuntimeError:
-                if not self._ended:
-                    raise
+            if self._ask(self._native.wait, max(0, min(PIECE_MS, int(left * 1000)))):
+                return True
             if end is not None and time.monotonic() >= end:
                 return False
         return self._targets_ended
 
     def last(self) -> Optional[_toll.Frame]:
         with self._changed:
-            return self._newest if self._ended else self._native.frame()
+            frame = None if self._ended else self._ask(self._native.frame)
+            return self._newest if self._ended else frame
 
     def kept(self) -> List[_toll.Frame]:
         with self._changed:
@@ -110,17 +111,17 @@ class FrameStore:
         with self._changed:
             if not self._ended and self._puller is None and self._kept.maxlen:
                 self._pull_all()
-            return self._seen - len(self._kept)
+            return self._next_number() - len(self._kept)
 
     def _after(self, number: int, wait_ms: int) -> List[_toll.Frame]:
         """The kept frames from this number on; waits for one when there is none."""
         with self._changed:
             if not self._ended and self._puller is None:
                 self._pull_all()
-            if not self._ended and self._seen <= number and wait_ms:
+            if not self._ended and self._next_number() <= number and wait_ms:
                 self._pull_one(wait_ms)
             found = []
-            for frame in reversed(self._kept):
+            for frame in reversed(list(self._kept)):  # another thread may pull one meanwhile
                 if frame.number < number:
                     break
                 found.append(frame)
@@ -134,7 +135,7 @@ class FrameStore:
         """Until it was stopped; to the end: or until all targets have ended."""
         self._check_history()
         number = 0
-        while not self._ended or self._seen > number:
+        while not self._ended or self._next_number() > number:
             is_over = to_the_end and self.wait(0)
             found = self._after(number, 0 if is_over else PIECE_MS)
             for frame in found:
@@ -149,7 +150,7 @@ class FrameStore:
         self._check_history()
         loop = asyncio.get_running_loop()
         number = 0
-        while not self._ended or self._seen > number:
+        while not self._ended or self._next_number() > number:
             found = self._after(number, 0)
             if not found and not self._ended:
                 found = await loop.run_in_executor(None, self._after, number, PIECE_MS)

@@ -161,7 +161,11 @@ class Track:
         """After stop(), with the lock held: the summary in each form. Writing it takes longer than the
         last sample did, so that a block whose summary is never read does not pay for it."""
         if self._texts is None:
-            self._texts = {wanted: self._native.report(*wanted) for wanted in self._wanted}
+            try:
+                self._texts = {wanted: self._native.report(*wanted) for wanted in self._wanted}
+            except RuntimeError:
+                if self._texts is None:  # it was not a signal handler of this thread that came here
+                    raise
             self._native.close()
         return self._texts
 
@@ -246,7 +250,11 @@ class Track:
         layout = layout if layout is not None else dialect
         with self._lock:
             if not self._stopped:
-                return self._native.report(format, layout)
+                try:
+                    return self._native.report(format, layout)
+                except RuntimeError:
+                    if not self._stopped:  # by a signal handler of this thread
+                        raise
             texts = self._final_texts()
             if (format, layout) in texts:
                 return texts[format, layout]
@@ -263,10 +271,15 @@ class Track:
         self._check_owner()
         with self._lock:
             if not self._stopped:
-                answer = self._native.figure(name)
-                if answer is None:
-                    raise no_figure(name)
-                return figure_now(answer, name)
+                try:
+                    answer = self._native.figure(name)
+                except RuntimeError:
+                    if not self._stopped:  # by a signal handler of this thread
+                        raise
+                else:
+                    if answer is None:
+                        raise no_figure(name)
+                    return figure_now(answer, name)
         found = self.summary[name]
         if not isinstance(found, Figure):
             raise no_figure(name)
@@ -315,7 +328,12 @@ class Track:
         if os.getpid() != self._owner:
             return 1  # in a forked child: not its tracker, and its lock may be held for ever
         with self._lock:
-            return self._native.mark(kind, name, value, attributes) if self.running else 1
+            try:
+                return self._native.mark(kind, name, value, attributes) if self.running else 1
+            except RuntimeError:
+                if not self._stopped:  # by a signal handler of this thread
+                    raise
+                return 1
 
     def phase(self, name: str) -> Phase:
         """A phase of the program: `with t.phase("train"):`, or as a decorator."""

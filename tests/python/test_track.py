@@ -429,6 +429,37 @@ print(t.summary.wall_seconds >= 0.1, kept == list(range(len(kept))), len(kept) >
     assert printed == "True True True True\n"
 
 
+@pytest.mark.parametrize("where, ask, answer", [
+    ("next_frame", lambda t: t.frames[-1].last, True),
+    ("next_frame", lambda t: list(t)[-1].last, True),
+    ("frame", lambda t: t.frame.last, True),
+    ("wait", lambda t: t.wait(0.01), False),
+    ("report", lambda t: t.summary.wall_seconds > 0, True),
+    ("figure", lambda t: t.figure("target_cpu_seconds").total > 0, True),
+    ("mark", lambda t: t.event("saved"), False),
+    ("mark", lambda t: t.gauge("loss", 1), False),
+])
+def test_a_signal_handler_stops_it_just_before(where, ask, answer):
+    """The native tracker is closed when the interrupted question reaches it."""
+
+    class Native:
+        def __init__(self, inner):
+            self.inner, self.is_interrupted = inner, False
+
+        def __getattr__(self, name):
+            if name == where and not self.is_interrupted:
+                self.is_interrupted = True
+                t.stop()
+            return getattr(self.inner, name)
+
+    t = toll.track(interval=0.01).start()
+    t._native = t._store._native = Native(t._native)
+    assert ask(t) == answer
+    assert t._native.is_interrupted and not t.running
+    numbers = [frame.number for frame in t.frames]
+    assert numbers == list(range(len(numbers))) and t.dropped == 0
+
+
 def test_as_a_decorator():
     with pytest.raises(TypeError, match="did you mean @toll.tracked"):
         @toll.track
