@@ -21,7 +21,7 @@ class FrameStore:
 
     A signal handler that stops the tracker interrupts the main thread between any two of its steps,
     also while it holds the lock or pulls: when it continues, the native tracker may be closed. So
-    frames go into the deque without a step of Python in between, and a refusal after the end is none.
+    frames go into the deque without a step of Python in between, and a refusal after the end is ignored.
     """
 
     def __init__(self, native: _toll.Tracker, history: int) -> None:
@@ -34,7 +34,7 @@ class FrameStore:
         self._newest: Optional[_toll.Frame] = None
 
     def _ask(self, call: Callable[..., Any], *words: Any) -> Any:
-        """An answer of the native tracker; None when it was closed meanwhile."""
+        """The answer of the native tracker, or None if it was closed meanwhile."""
         try:
             return call(*words)
         except RuntimeError:
@@ -46,7 +46,7 @@ class FrameStore:
         return iter(functools.partial(self._native.next_frame, wait_ms), None)
 
     def _pull_all(self) -> None:
-        """All that waits in the tracker; with the lock held and no other thread pulling."""
+        """Pull all waiting frames; with the lock held and no other thread pulling."""
         self._ask(self._kept.extend, self._frames_of_native(0))
 
     def _pull_one(self, wait_ms: int) -> None:
