@@ -202,6 +202,15 @@ def children_of(pid):
         return []
 
 
+def bpf_links(pid, kind):
+    """How many links of that kind ("cgroup", "iter") a process holds. Descriptors come and go meanwhile."""
+    count = 0
+    for fd in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(OSError):
+            count += f"link_type:\t{kind}" in fd.read_text()
+    return count
+
+
 def started(path):
     """The pid a helper wrote, once it is there."""
     def read():

@@ -2,12 +2,11 @@
 """Frequent samples of many processes: those that have run are found by a program in the kernel, in one
 pass over the command's own cgroup, against what the processes themselves know."""
 import json
-import pathlib
 import subprocess
 
 import pytest
 from hostlib import needs
-from livelib import GUARD, needs_root, records, until
+from livelib import GUARD, bpf_links, needs_root, records, until
 
 # Processes that sleep, and some that work in turns, in the cgroup and in one below it; later more of
 # them. Each says what it has used before it waits for the end.
@@ -60,17 +59,6 @@ PROCESSES = 1 + 90 + 8 + 4
 ENDS = PROCESSES - 1  # that say what they have used
 
 
-def has_pass(pid):
-    """Whether that toll holds a program that iterates."""
-    for fd in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
-        try:
-            if "link_type:\titer" in fd.read_text():
-                return True
-        except OSError:
-            pass
-    return False
-
-
 def last_rows(samples):
     found = {}
     for line in records(samples, "sample"):
@@ -90,7 +78,7 @@ def measure(here, before=(), options=("--own-cgroup", "always")):
         for _ in range(ENDS):
             pid, seconds = toll.stdout.readline().split()
             truth[int(pid)] = float(seconds)
-        is_used = has_pass(toll.pid)
+        is_used = bpf_links(toll.pid, "iter")
 
         def all_seen():
             rows = last_rows_so_far(samples)

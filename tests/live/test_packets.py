@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from hostlib import needs
-from livelib import GUARD, cable, needs_root, until
+from livelib import GUARD, bpf_links, cable, needs_root, until
 
 MIB = 1 << 20
 TCP_BYTES, DATAGRAMS, DATAGRAM_BYTES = 200 * MIB, 50_000, 400
@@ -188,12 +188,6 @@ def test_nothing_is_left_attached(here):
     is killed. Programs of others are not looked at."""
     needs_packets(here)
     with here.popen([here.toll, "run", "-q", "--network", "--", "sleep", "100"]) as toll:
-        def own():
-            found = []
-            for fd in pathlib.Path(f"/proc/{toll.pid}/fdinfo").iterdir():
-                if "link_type:\tcgroup" in fd.read_text():
-                    found.append(fd)
-            return found
-        until(lambda: len(own()) == 2, "both links")
+        until(lambda: bpf_links(toll.pid, "cgroup") == 2, "both links")
         toll.terminate()
         toll.wait(timeout=GUARD)
