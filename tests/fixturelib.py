@@ -46,27 +46,33 @@ def make(directory):
         unpack(archive, directory / "runs")
 
 
-@functools.lru_cache(maxsize=None)
-def made():
-    """The directory that has all of them."""
+def kept_in_build(name, make_in):
+    """A directory of this name in the build directory, filled by `make_in` when it is not there yet. The
+    name follows from everything that it is made of. Tests that begin together may both make it."""
     build = pathlib.Path(os.environ.get("TOLL_BUILD", HERE.parent / "build"))
-    kept = build / f"fixtures-{version()}"
+    kept = build / name
     if kept.is_dir():
         return kept
     try:
-        new = pathlib.Path(tempfile.mkdtemp(prefix="fixtures-new-", dir=build))
+        new = pathlib.Path(tempfile.mkdtemp(prefix=f"new-{name}-", dir=build))
     except OSError:  # no build directory of ours
-        new = pathlib.Path(tempfile.mkdtemp(prefix="toll-fixtures-"))
+        new = pathlib.Path(tempfile.mkdtemp(prefix=f"toll-{name}-"))
         atexit.register(shutil.rmtree, new, ignore_errors=True)
-        make(new)
+        make_in(new)
         return new
-    make(new)
+    make_in(new)
     new.chmod(0o755)
     try:
         new.rename(kept)
     except OSError:  # another test was faster
         shutil.rmtree(new)
     return kept
+
+
+@functools.lru_cache(maxsize=None)
+def made():
+    """The directory that has all of them."""
+    return kept_in_build(f"fixtures-{version()}", make)
 
 
 def runs():

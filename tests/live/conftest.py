@@ -14,9 +14,7 @@ import livelib  # noqa: E402
 def programs():
     """toll and the helpers where every user can run them."""
     directory = hostlib.shared_directory("toll-live-")
-    helpers = directory / "helpers"
-    helpers.mkdir(mode=0o755)
-    livelib.compile_helpers(helpers)
+    helpers = hostlib.share(livelib.compiled_helpers(), directory, "helpers")
     yield hostlib.share(os.environ["TOLL"], directory, "toll"), helpers
     shutil.rmtree(directory, ignore_errors=True)
 

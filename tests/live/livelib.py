@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the live tests share: running toll as somebody, reading its figures, knowing the truth."""
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import time
 
 import pytest
 
+import fixturelib
 from recordlib import read_record
 
 SANITIZED = os.environ.get("TOLL_SANITIZED") == "1"
@@ -263,12 +265,22 @@ def signal_number(name):
     return int(getattr(signal, name))
 
 
+HELPERS = sorted((pathlib.Path(__file__).parent / "helpers").glob("*.c"))
+HELPER_OPTIONS = ["-O1", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-pthread"]
+
+
+def compiled_helpers():
+    """The directory of the small programs that tests run, compiled once for all files of tests."""
+    digest = hashlib.sha256(" ".join(HELPER_OPTIONS).encode())
+    for source in HELPERS:
+        digest.update(source.name.encode() + source.read_bytes())
+    return fixturelib.kept_in_build(f"helpers-{digest.hexdigest()[:16]}", compile_helpers)
+
+
 def compile_helpers(directory):
-    source = pathlib.Path(__file__).parent / "helpers"
-    for c in sorted(source.glob("*.c")):
-        static = ["-static"] if c.stem == "tiny" else []
-        subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-pthread", *static, "-o",
-                        directory / c.stem, c], check=True)
+    for source in HELPERS:
+        static = ["-static"] if source.stem == "tiny" else []
+        subprocess.run(["cc", *HELPER_OPTIONS, *static, "-o", directory / source.stem, source], check=True)
 
 
 def ip(*words, check=True):

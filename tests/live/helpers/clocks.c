@@ -4,7 +4,6 @@
  *                        until standard input ends
  * clocks pass COUNT MS   COUNT threads of MS milliseconds of CPU time, one after the other
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
