@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""How tools/run-tests counts."""
+"""That every test is run, and how tools/run-tests counts."""
 
 import collections
 import importlib.machinery
 import importlib.util
+import json
+import os
 import pathlib
 
 import pytest
@@ -19,6 +21,17 @@ def load(path):
 
 
 run_tests = load(TOP / "tools/run-tests")
+
+
+def test_meson_knows_every_file_of_tests():
+    """A new file that is in no list of tests/meson.build would never fail."""
+    known = json.loads(pathlib.Path(os.environ["TOLL_BUILD"], "meson-info/intro-tests.json").read_text())
+    files = {pathlib.Path(word).resolve() for test in known for word in test["cmd"] if word.endswith(".py")}
+    in_python = {path.resolve() for path in (TOP / "tests").rglob("test_*.py")}
+    assert in_python - files == set()
+    names = {test["name"] for test in known}
+    in_c = {str(path.relative_to(TOP / "tests/unit").with_suffix("")) for path in TOP.glob("tests/unit/*/**/*.c")}
+    assert in_c - names == set() or "unit tests" in names, "a test called `unit tests` says that cmocka is missing"
 
 
 def count(**test):
