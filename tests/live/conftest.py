@@ -51,6 +51,14 @@ def place(request, programs):
     shutil.rmtree(p.directory, ignore_errors=True)
 
 
+@pytest.fixture(scope="module", params=users())
+def lasting_place(request, programs):
+    """The same, for what all tests of a file look at."""
+    p = make_place(request.param, programs)
+    yield p
+    shutil.rmtree(p.directory, ignore_errors=True)
+
+
 @pytest.fixture
 def here(programs):
     """As whoever runs the tests, for what does not depend on privileges."""

@@ -87,10 +87,10 @@ def test_largest_by_memory_among_many(here):
     for name in ("alpha", "beta", "gamma"):
         (here.directory / name).symlink_to(PYTHON)
     (here.directory / "large").symlink_to(PYTHON)
-    burn = "import time\nwhile time.process_time() < 0.5: pass"
+    burn = "import time\nwhile time.process_time() < 0.2: pass"
     job = (f"./large -S -c \"$1\" & for i in 1 2 3 4; do for p in alpha beta gamma; do ./$p -S -c '{burn}' & done; done; "
            "wait; /bin/true; /bin/true")
-    hold = "import time\nmemory = bytearray(b'x') * (150 << 20)\ntime.sleep(3)"
+    hold = "import time\nmemory = bytearray(b'x') * (150 << 20)\ntime.sleep(1)"
     status, _, err = here.call([here.toll, "run", "--", "sh", "-c", job, "sh", hold],
                                cwd=here.directory)
     err = err.decode()

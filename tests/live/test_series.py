@@ -16,9 +16,10 @@ BUSY = ("work() { i=0; while [ $i -lt 150 ]; do /bin/true; dd if=/dev/zero of=ou
         "status=none; i=$((i+1)); done; }; work 1 & work 2 & wait; $HELPER 100")
 
 
-@pytest.fixture
-def series(place):
+@pytest.fixture(scope="module")
+def series(lasting_place):
     """One run, at 10 ms, in both forms."""
+    place = lasting_place
     script = BUSY.replace("$HELPER", place.helper("burn"))
     result = place.run(["sh", "-c", script],
                        ["-i", "10ms", "-o", "x.jsonl", "-o", "x.csv", "--processes", "all"])
@@ -38,9 +39,9 @@ def counters(toll):
     return {r["name"] for r in rows if r["kind"] == "counter" and r["entity"] == "process"}
 
 
-def test_counters_never_fall(series, place):
+def test_counters_never_fall(series, programs):
     _, jsonl, comma = series
-    names = counters(place.toll)
+    names = counters(programs[0])
     assert "cpu_seconds" in names and "io_written_bytes" in names
     samples = records(jsonl, "sample")
     assert len(samples) >= 20
@@ -83,7 +84,7 @@ def test_time_is_monotonic(series):
     assert [s["tick"] for s in samples] == list(range(len(samples)))
 
 
-def test_parts_make_the_whole(series, place):
+def test_parts_make_the_whole(series):
     """main + descendants = combined for everything that adds up, in every sample."""
     result, jsonl, _ = series
     before = None
