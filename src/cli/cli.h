@@ -103,11 +103,6 @@ int print(struct buf *b);
 /* Writes a file as a whole, or what is no regular file (/dev/stderr) as it is. */
 int write_file(const char *data, size_t length, const char *path, struct toll_error *e);
 
-/* Whether a file that is about to be written is one of the records that are read: named by one of
- * the places (a record, RECORD:RUN, a directory), or in `in`, where other places are looked up.
- * NULL is the current directory. */
-bool is_record_that_is_read(const char *file, const char *const *places, const char *in);
-
 /* The same for a text to read: a pager shows it when it is longer than the terminal. */
 int print_paged(struct buf *b);
 

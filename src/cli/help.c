@@ -176,7 +176,8 @@ static void add_option_name(struct buf *b, const struct option *o)
         buf_putc(b, *c == ' ' && o->choices ? '|' : *c);
 }
 
-void help_add_option_text(struct buf *b, const struct option *o)
+/* What an option does, with its default. FIXED_BLANK is a blank at which no line is broken. */
+static void help_add_option_text(struct buf *b, const struct option *o)
 {
     buf_puts(b, o->help);
     if (o->fallback)
@@ -196,7 +197,9 @@ static void add_option(struct buf *b, const struct option *o)
     buf_done(&text);
 }
 
-const char *help_group_heading(enum option_group group, unsigned modes)
+/* The heading of a group in the help and the manual of subcommands; NULL: they have so few options
+ * that there are no headings. */
+static const char *help_group_heading(enum option_group group, unsigned modes)
 {
     static const char *const headings[OPTION_GROUPS] = {
         [GROUP_TARGETS] = "What to attach to",

@@ -66,8 +66,9 @@ static int options_append(const char ***list, const char *value)
     return list_append(list, value) ? 0 : -ENOMEM;
 }
 
-int options_apply(struct settings *s, const struct option *o, const char *value, const char *source,
-                  struct toll_error *e)
+/* One value from a named source; name is as on the command line. */
+static int options_apply(struct settings *s, const struct option *o, const char *value,
+                         const char *source, struct toll_error *e)
 {
     char accepted[128] = "";
     struct toll_error inner = {0};

@@ -132,12 +132,6 @@ struct option {
     const char *help;     /* one clause, without the choices and the default */
 };
 
-/* The heading of a group in the help and the manual of subcommands; NULL: they have so few options
- * that there are no headings. */
-const char *help_group_heading(enum option_group group, unsigned modes);
-
-/* What an option does, with its default. FIXED_BLANK is a blank at which no line is broken. */
-void help_add_option_text(struct buf *b, const struct option *o);
 #define FIXED_BLANK "\037"
 
 /* THE table; ends with a row whose name is NULL. A name may have several rows, each for other
@@ -156,10 +150,6 @@ int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struc
  * the number of words, then runs. Returns the exit status. */
 int subcommand_main(int argc, char **argv, size_t least, size_t most,
                     int (*run)(struct settings *s));
-
-/* One value from a named source; name is as on the command line. */
-int options_apply(struct settings *s, const struct option *o, const char *value, const char *source,
-                  struct toll_error *e);
 
 /* The row for one of the subcommands in `modes`, otherwise one for another; NULL: there is none. */
 const struct option *option_by_name(const char *name, unsigned modes);

@@ -80,7 +80,10 @@ static bool place_has_record(const char *text, const char *in, const struct stat
                                   : place.st_dev == file->st_dev && place.st_ino == file->st_ino;
 }
 
-bool is_record_that_is_read(const char *file, const char *const *places, const char *in)
+/* Whether a file that is about to be written is one of the records that are read: named by one of
+ * the places (a record, RECORD:RUN, a directory), or in `in`, where other places are looked up.
+ * NULL is the current directory. */
+static bool is_record_that_is_read(const char *file, const char *const *places, const char *in)
 {
     static const char *const here[] = {".", NULL};
     struct stat found;

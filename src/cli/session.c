@@ -173,7 +173,8 @@ void signals_hold_again(struct signals *s)
 
 /* ==== Session ================================================================================= */
 
-bool session_reader_is_gone(const struct session *s)
+/* Whether the reader of toll's stdout has gone, such as head in a pipeline. */
+static bool session_reader_is_gone(const struct session *s)
 {
     struct pollfd fd = {.fd = STDOUT_FILENO};
     return s->writes_stdout && poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR);

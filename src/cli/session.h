@@ -71,9 +71,6 @@ int session_judge_group(struct session *s, const char *group, int status, char *
 /* Last sample and summary. False when something could not be written. */
 bool session_finish(struct session *s, struct toll_end *ret_end);
 
-/* Whether the reader of toll's stdout has gone, such as head in a pipeline. */
-bool session_reader_is_gone(const struct session *s);
-
 /* How a command was run. */
 struct outcome {
     int status;       /* to exit with: the command's own, or why there is none */

@@ -81,7 +81,8 @@ void frame_queue_end(struct frame_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
-void frame_queue_drop(struct frame_queue *q)
+/* Those that wait will not be taken any more. */
+static void frame_queue_drop(struct frame_queue *q)
 {
     pthread_mutex_lock(&q->lock);
     while (q->count) {

@@ -54,9 +54,6 @@ void frame_queue_put(struct frame_queue *q, struct frame_copy *frame);
 void frame_queue_lose(struct frame_queue *q);
 void frame_queue_end(struct frame_queue *q);
 
-/* Those that wait will not be taken any more. */
-void frame_queue_drop(struct frame_queue *q);
-
 /* With a copy of the sentence; there is room for more than are ever sent. */
 void frame_queue_put_note(struct frame_queue *q, const char *sentence);
 void frame_queue_put_ending(struct frame_queue *q, bool has_failed, const char *sentence);

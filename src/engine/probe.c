@@ -120,20 +120,19 @@ static struct frame_copy *copy_own(struct toll_probe *p, int *result)
     return frame_copy_new_whole(&frame, &p->selection);
 }
 
-static struct frame_copy *copy_target(struct toll_probe *p, int *result)
-{
-    struct toll_tracker *t = p->tracker;
-    bool has_ended = is_elsewhere(t) || (t->tracked.whole && step_targets_ended(t));
-    *result = has_ended ? -ESRCH : 0;
-    return has_ended ? NULL : frame_copy_new(tick(t, TICK_DUE), &p->selection);
-}
-
 int toll_probe_read(struct toll_probe *p, struct toll_frame **ret)
 {
-    int r;
     if (!p || !ret)
         return -EINVAL;
-    struct frame_copy *frame = p->tracker ? copy_target(p, &r) : copy_own(p, &r);
+    int r = 0;
+    struct frame_copy *frame;
+    struct toll_tracker *t = p->tracker;
+    if (!t)
+        frame = copy_own(p, &r);
+    else if (is_elsewhere(t) || (t->tracked.whole && step_targets_ended(t)))
+        return -ESRCH;
+    else
+        frame = frame_copy_new(tick(t, TICK_DUE), &p->selection);
     if (!frame)
         return r < 0 ? r : -ENOMEM;
     *ret = &frame->head;

@@ -32,14 +32,6 @@ int wakeup_watch_edge(const struct wakeup *w, int fd)
     return wakeup_add(w, fd, EPOLLIN | EPOLLET);
 }
 
-void wakeup_arm(const struct wakeup *w, uint64_t due_ns)
-{
-    struct itimerspec when = {
-        .it_value = {(time_t)(due_ns / NS_PER_SECOND), (long)(due_ns % NS_PER_SECOND)},
-    };
-    timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
 int wakeup_open(struct wakeup *w, bool only_the_clock)
 {
     w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -223,8 +215,11 @@ static void timeout_act(struct timeout *timeout, struct tracked *t, uint64_t now
 
 void step_arm(const struct toll_tracker *t)
 {
-    wakeup_arm(&t->wakeup,
-               min_u64(schedule_due(&t->schedule), timeout_due(&t->timeout, &t->tracked)));
+    uint64_t due_ns = min_u64(schedule_due(&t->schedule), timeout_due(&t->timeout, &t->tracked));
+    struct itimerspec when = {
+        .it_value = {(time_t)(due_ns / NS_PER_SECOND), (long)(due_ns % NS_PER_SECOND)},
+    };
+    timerfd_settime(t->wakeup.timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 /* A walk between samples; nothing is published. The interval of samples is not that of observation:

@@ -82,8 +82,6 @@ void wakeup_close(struct wakeup *w);
 int wakeup_watch(const struct wakeup *w, int fd);
 int wakeup_watch_edge(const struct wakeup *w, int fd);
 
-void wakeup_arm(const struct wakeup *w, uint64_t due_ns);
-
 /* ==== Timeout ================================================================================= */
 
 /* A command that was given a time: SIGTERM to it and its descendants when that is over, SIGKILL

@@ -72,8 +72,6 @@ static inline bool is_elsewhere(const struct toll_tracker *t)
 
 /* The results of a run as it is now, for callers that hold the tracker's lock. */
 
-/* ==== Results ================================================================================= */
-
 /* A summary in the format and the layout of an output. 0, or -errno and a sentence. */
 int results_write(struct toll_tracker *t, const struct toll_output *like, struct buf *ret,
                   struct toll_error *e);

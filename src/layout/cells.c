@@ -147,6 +147,12 @@ static const char *cell_text_time(const struct layout_source *s, enum layout_fac
     return room;
 }
 
+/* Seconds since the start. */
+static double cell_elapsed(const struct row_of *r)
+{
+    return r->source->fact(r->source->of, FACT_ELAPSED, 0);
+}
+
 const char *cell_text(struct translation *t, const struct row_of *r, size_t column, char room[64])
 {
     const struct layout_source *s = r->source;
@@ -275,11 +281,6 @@ bool cell_is_averaged(const struct translation *t, const struct layout_column *c
 {
     return t->table->averages && c->take == TAKE_VALUE && c->type != LAYOUT_TEXT &&
            c->terms[0] != '@';
-}
-
-double cell_elapsed(const struct row_of *r)
-{
-    return r->source->fact(r->source->of, FACT_ELAPSED, 0);
 }
 
 /* What is read seldom stands until it is read again, unless what is always read says that not even

@@ -258,9 +258,6 @@ const char *cell_divisor(const struct layout_choice *c, const struct layout_colu
 /* Whether a row is the mean of its samples in this column. */
 bool cell_is_averaged(const struct translation *t, const struct layout_column *c);
 
-/* Seconds since the start. */
-double cell_elapsed(const struct row_of *r);
-
 /* The figure of a sample, before it becomes a cell. What is seen is remembered. */
 double cell_look(const struct translation *t, const struct row_of *r, size_t column,
                  struct translation_row *state);

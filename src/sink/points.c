@@ -363,14 +363,6 @@ void points_read(const char *chunk, size_t length,
     }
 }
 
-const struct point_row *points_row(struct points *p, size_t row)
-{
-    pthread_mutex_lock(&p->lock);
-    const struct point_row *r = row < p->row_count ? p->rows[row] : NULL;
-    pthread_mutex_unlock(&p->lock);
-    return r;
-}
-
 const struct point_row *points_series(struct points *p, uint64_t series,
                                       const struct metric **ret_metric)
 {
@@ -630,7 +622,9 @@ static void exposition_write_family(const struct exposition *x, struct buf *b,
     bool has_family = false;
     for (size_t row = 0; row * METRICS_PER_ENTITY < x->count; row++) {
         size_t series = row * METRICS_PER_ENTITY + metric;
-        const struct point_row *r = points_row(x->points, row);
+        pthread_mutex_lock(&x->points->lock);
+        const struct point_row *r = row < x->points->row_count ? x->points->rows[row] : NULL;
+        pthread_mutex_unlock(&x->points->lock);
         if (!r || r->kind != kind || series >= x->count || isnan(x->values[series]))
             continue;
         if (!has_family)

@@ -108,9 +108,6 @@ void points_read(const char *chunk, size_t length,
 const struct point_row *points_series(struct points *p, uint64_t series,
                                       const struct metric **ret_metric);
 
-/* The row of a number; NULL: there is none. */
-const struct point_row *points_row(struct points *p, size_t row); /* NULL: not seen yet */
-
 /* "toll_target_cpu_seconds", without the suffix of a counter. */
 void points_name(struct buf *b, enum entity_kind kind, const struct metric *m);
 

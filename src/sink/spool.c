@@ -36,7 +36,8 @@ void spool_op_add(struct buf *b, enum spool_op_kind kind, const char *name, cons
     buf_putc(b, '\n');
 }
 
-void spool_op_add_number(struct buf *b, enum spool_op_kind kind, uint64_t number)
+/* An operation with a number as its name, and no body. */
+static void spool_op_add_number(struct buf *b, enum spool_op_kind kind, uint64_t number)
 {
     char name[24];
     snprintf(name, sizeof name, "%llu", (unsigned long long)number);
@@ -615,7 +616,7 @@ enum delivery spool_leave(struct spool *s, const struct batch *b, struct attempt
     return spool_keep(s, b, a, DELIVERY_REFUSED);
 }
 
-/* ==== toll resend =============================================================================== */
+/* ==== toll resend ============================================================================ */
 
 /* What a file says about itself, whatever kind of sink wrote it. */
 struct spool_content {

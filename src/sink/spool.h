@@ -69,9 +69,6 @@ struct spool_op {
 void spool_op_add(struct buf *b, enum spool_op_kind kind, const char *name, const char *body,
                   size_t length);
 
-/* The same with a number as the name, and no body. */
-void spool_op_add_number(struct buf *b, enum spool_op_kind kind, uint64_t number);
-
 /* 1: *ret is the next operation, and the text is moved after it. 0: the end. -EBADMSG: malformed or
  * cut short. */
 int spool_op_next(struct scan *text, struct spool_op *ret);

@@ -24,11 +24,6 @@ enum {
     TRIES = 5,
 };
 
-static void sqlite_file_sleep(long ms)
-{
-    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
-}
-
 /* The sentence without the path that SQLite's begin with: the caller names the file. */
 static const char *without_path(const char *path, const struct toll_error *e)
 {
@@ -69,7 +64,7 @@ static int sqlite_file_check_owner(const char *path, struct toll_error *e)
             return sqlite_file_cannot_write(path, r, e);
         if (application == SQLITE_SCHEMA_APPLICATION)
             break;
-        sqlite_file_sleep(SHORT_MS);
+        nanosleep(&(struct timespec){.tv_nsec = SHORT_MS * NS_PER_MS}, NULL);
     }
     return sqlite_schema_is_ours(path, application, version, e);
 }

@@ -113,11 +113,6 @@ struct compare_place {
     bool is_here; /* the text names no record and no directory */
 };
 
-/* names_runs: a bare word is the name of runs. 0 or -errno and a sentence. */
-int compare_place_parse(struct compare_place *ret, const char *text, const char *in,
-                        bool names_runs, struct toll_error *e);
-void compare_place_done(struct compare_place *p);
-
 /* Reads the runs of a group and chooses those that are used. */
 int compare_group_read(struct compare_group *g, const char *text, const struct toll_compare *asked,
                        bool names_runs, struct toll_error *e);

@@ -188,7 +188,7 @@ struct difference statistics_difference(const struct statistics *a, const struct
 /* As many digits of an id as 'toll export --run' asks for. */
 enum { ID_DIGITS = 8 };
 
-void compare_place_done(struct compare_place *p)
+static void compare_place_done(struct compare_place *p)
 {
     free(p->path);
     free(p->text);
@@ -256,8 +256,9 @@ bool compare_is_path(const char *text)
     return strchr(text, '/') || has_record_suffix(text, strlen(text)) || has_record_and_run(text);
 }
 
-int compare_place_parse(struct compare_place *ret, const char *text, const char *in,
-                        bool names_runs, struct toll_error *e)
+/* names_runs: a bare word is the name of runs. 0 or -errno and a sentence. */
+static int compare_place_parse(struct compare_place *ret, const char *text, const char *in,
+                               bool names_runs, struct toll_error *e)
 {
     struct compare_place p = {0};
     const char *colon = strrchr(text, ':'), *rest = NULL;

@@ -22,7 +22,8 @@ static size_t protobuf_encode(char ret[VARINT_BYTES], uint64_t value)
     return n;
 }
 
-void protobuf_add_varint(struct buf *b, uint64_t value)
+/* A number as such, without a field. */
+static void protobuf_add_varint(struct buf *b, uint64_t value)
 {
     char bytes[VARINT_BYTES];
     buf_add(b, bytes, protobuf_encode(bytes, value));

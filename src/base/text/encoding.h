@@ -19,9 +19,6 @@ void protobuf_string(struct buf *b, unsigned field, const char *text);
 size_t protobuf_begin(struct buf *b, unsigned field);
 void protobuf_end(struct buf *b, size_t began);
 
-/* A number as such, without a field. */
-void protobuf_add_varint(struct buf *b, uint64_t value);
-
 enum protobuf_wire {
     PROTOBUF_VARINT = 0,
     PROTOBUF_FIXED64 = 1,

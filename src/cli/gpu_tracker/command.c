@@ -201,6 +201,20 @@ static int keep_backup(struct toll_tracker *t, const struct gpu_tracker *g, cons
     return toll_tracker_keep_backup(t, name, layout, e);
 }
 
+/* Seconds, as text. */
+static int gpu_tracker_interval(const char *text, uint64_t *ret, struct toll_error *e)
+{
+    struct scan s = scan_string(text);
+    double seconds;
+    if (!scan_number(&s, &seconds) || !scan_done(&s))
+        return err_set(e, -EINVAL, "could not convert string to float: '%s'", text);
+    if (!(seconds >= 0.001 && seconds <= 86400))
+        return err_set(e, -EINVAL, "Sleep time of %s is invalid. Must be at least 0.001 seconds.",
+                       text);
+    *ret = (uint64_t)(seconds * 1e9);
+    return 0;
+}
+
 static int open_session(struct session *s, const struct gpu_tracker *g, const char *layout,
                         const char *points, struct toll_error *e)
 {
@@ -341,7 +355,8 @@ static int sub_track(const struct gpu_tracker *g, struct toll_error *e)
 static int do_task(const struct gpu_tracker *g)
 {
     struct toll_error e = {0};
-    if (!gpu_tracker_has_format(g->format)) {
+    if (g->format && strcmp(g->format, "text") != 0 && strcmp(g->format, "json") != 0 &&
+        strcmp(g->format, "pickle") != 0) {
         err_set(&e, -EINVAL, "\"%s\" is not a valid format. Valid values are \"json\" or \"text\".",
                 g->format);
         return gpu_tracker_say(e.message);
@@ -391,19 +406,6 @@ int gpu_tracker_main(int argc, char **argv)
 /* Checks of the settings before anything runs, in the sentences that its
  * users know. */
 
-int gpu_tracker_interval(const char *text, uint64_t *ret, struct toll_error *e)
-{
-    struct scan s = scan_string(text);
-    double seconds;
-    if (!scan_number(&s, &seconds) || !scan_done(&s))
-        return err_set(e, -EINVAL, "could not convert string to float: '%s'", text);
-    if (!(seconds >= 0.001 && seconds <= 86400))
-        return err_set(e, -EINVAL, "Sleep time of %s is invalid. Must be at least 0.001 seconds.",
-                       text);
-    *ret = (uint64_t)(seconds * 1e9);
-    return 0;
-}
-
 static int check_cores(const char *text, struct toll_error *e)
 {
     struct scan s = scan_string(text);
@@ -411,12 +413,6 @@ static int check_cores(const char *text, struct toll_error *e)
     if (!scan_u64(&s, &cores) || !scan_done(&s))
         return err_set(e, -EINVAL, "invalid literal for int() with base 10: '%s'", text);
     return cores ? 0 : err_set(e, -EINVAL, "The number of expected cores has to be at least 1");
-}
-
-bool gpu_tracker_has_format(const char *format)
-{
-    return !format || strcmp(format, "text") == 0 || strcmp(format, "json") == 0 ||
-           strcmp(format, "pickle") == 0;
 }
 
 static int check_unit(const char *unit, const char *kind, const char *const *units,

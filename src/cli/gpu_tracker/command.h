@@ -36,10 +36,6 @@ void gpu_tracker_done(struct gpu_tracker *g);
 
 /* All that can be known before the command is started; -errno and a sentence. */
 int gpu_tracker_check(const struct gpu_tracker *g, struct toll_error *e);
-bool gpu_tracker_has_format(const char *format);
-
-/* Seconds, as text. */
-int gpu_tracker_interval(const char *text, uint64_t *ret_ns, struct toll_error *e);
 
 struct completion;
 

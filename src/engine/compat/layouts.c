@@ -469,14 +469,6 @@ const struct toll_layout *toll_layout_at(size_t i)
     return NULL;
 }
 
-static const struct layout *layout_api_find(const char *name)
-{
-    for (size_t i = 0; name && layouts[i]; i++)
-        if (strcmp(layouts[i]->facts.name, name) == 0)
-            return layouts[i];
-    return NULL;
-}
-
 /* ---- As the world outside has them ----------------------------------------------------------- */
 
 /* Made of the tables once, and kept: they are handed out as pointers that live as long as the
@@ -568,9 +560,8 @@ static void show_all(void)
 /* The number of a layout in the list, or -1. */
 static int layout_api_number_of(const char *name)
 {
-    const struct layout *d = layout_api_find(name);
-    for (int i = 0; d && i < LAYOUTS_AT_MOST; i++)
-        if (layouts[i] == d) {
+    for (int i = 0; name && layouts[i]; i++)
+        if (strcmp(layouts[i]->facts.name, name) == 0) {
             pthread_once(&shown_once, show_all);
             return i;
         }

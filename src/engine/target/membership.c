@@ -79,7 +79,8 @@ static void meet_in_cgroup(void *arg, pid_t pid)
     q->meet(q->t, pid);
 }
 
-void rules_ask_cgroups(struct tracked *t, void (*meet)(void *tracker, pid_t pid))
+/* Ask the cgroups who is in them; meet is called with each. */
+static void rules_ask_cgroups(struct tracked *t, void (*meet)(void *tracker, pid_t pid))
 {
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];

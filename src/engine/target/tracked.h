@@ -44,13 +44,6 @@ struct changes {
 void changes_open(struct changes *c, int cgroup);
 void changes_close(struct changes *c);
 
-/* True: the same tasks as at the last reading are there, they are the members, and `moved` has
- * those that may have run since. */
-bool changes_read(struct changes *c);
-
-/* All members were looked at: whether they are the processes of the last reading. */
-void changes_settle(struct changes *c, const struct members *members);
-
 struct cgroup;
 struct gpus;
 struct process_ends;
@@ -78,7 +71,7 @@ struct namespace_bytes {
 struct cgroup_traffic {
     struct traffic counter;
     struct traffic_counts counts; /* as last read */
-    uint64_t cgroup; /* its number */
+    uint64_t cgroup;              /* its number */
     bool is_on;
     bool is_partial; /* some socket was not created in the cgroup, or still sends at the end */
 };
@@ -234,9 +227,9 @@ struct tracked {
     struct process_reader reader;
     struct members members; /* payload: struct process_source */
     struct changes changes;
-    bool members_changed;   /* since they were last summed up */
-    bool io_denial_noted;   /* that the I/O of a member may not be read */
-    bool has_run;           /* a process has run, come or left since a round of slow reads began */
+    bool members_changed; /* since they were last summed up */
+    bool io_denial_noted; /* that the I/O of a member may not be read */
+    bool has_run;         /* a process has run, come or left since a round of slow reads began */
     struct events events;
 };
 

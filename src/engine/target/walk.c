@@ -29,7 +29,9 @@ void changes_close(struct changes *c)
     *c = (struct changes){.was_tried = true};
 }
 
-bool changes_read(struct changes *c)
+/* True: the same tasks as at the last reading are there, they are the members, and `moved` has
+ * those that may have run since. */
+static bool changes_read(struct changes *c)
 {
     const struct member_task *now;
     ssize_t n = c->source ? bpf_members_read(c->source, &now) : -1;
@@ -61,7 +63,8 @@ bool changes_read(struct changes *c)
     return c->is_settled;
 }
 
-void changes_settle(struct changes *c, const struct members *members)
+/* All members were looked at: whether they are the processes of the last reading. */
+static void changes_settle(struct changes *c, const struct members *members)
 {
     size_t processes = 0, live = 0;
     if (!c->source || c->is_settled)
@@ -320,7 +323,8 @@ static int walk_depth(const struct tracked *t, const struct member *m,
         return DEPTH_BRIEF;
     if ((due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
         return DEPTH_REFRESH;
-    /* What an attached process has used is lost with it: it is caught up with as soon as it rests. */
+    /* What an attached process has used is lost with it: it is caught up with as soon as it rests.
+     */
     if (moved || (s->is_behind && (!t->may_be_brief || !is_launched(t))))
         return DEPTH_CHANGE;
     /* The clock of a process that has ended does not move when it is reaped: its stat shows it. */
@@ -377,8 +381,8 @@ static bool process_adds_same(const struct process *a, const struct process *b)
 {
     return memcmp(&a->own, &b->own, sizeof a->own) == 0 &&
            memcmp(&a->inherited, &b->inherited, sizeof a->inherited) == 0 &&
-           a->denied == b->denied && a->has_ended == b->has_ended &&
-           a->is_hidden == b->is_hidden && a->ignores_sigchld == b->ignores_sigchld;
+           a->denied == b->denied && a->has_ended == b->has_ended && a->is_hidden == b->is_hidden &&
+           a->ignores_sigchld == b->ignores_sigchld;
 }
 
 static void walk_look_at(struct tracked *t, struct member *m, bool find_children, uint64_t now_ns)
@@ -394,8 +398,7 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
     source_of(m)->may_have_children |= moved > 0;
     /* Processes that sleep are read, too, on a budget: in a large tree that would be most of the
      * work, and samples would have to wait for it. */
-    double still_allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget *
-                              BUDGET_STILL;
+    double still_allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget * BUDGET_STILL;
     bool may_read_still = t->is_recorded || t->is_probe || t->is_last ||
                           (double)d->still_ns < still_allowed_ns;
     bool has_worked = moved > 0 || (source_of(m)->is_behind && depth == DEPTH_CHANGE);
@@ -643,7 +646,7 @@ static void find_shared_memory(struct tracked *t)
     members_count_memory_once(&t->members);
 }
 
-/* ---- Those that have run ---------------------------------------------------------------------- */
+/* ---- Those that have run -------------------------------------------------------------------- */
 
 /* Between samples that have all. False: all have to be looked at. */
 static bool walk_only_changed(struct tracked *t, uint64_t now_ns)

@@ -75,9 +75,6 @@ uint64_t rules_that_cost(const struct tracked *t);
 /* Bits of the regular expressions that match its command line, now. */
 uint64_t rules_matching(struct tracked *t, pid_t pid);
 
-/* Ask the cgroups who is in them; meet is called with each. */
-void rules_ask_cgroups(struct tracked *t, void (*meet)(void *tracker, pid_t pid));
-
 /* ==== Walk ==================================================================================== */
 
 void walk(struct tracked *t, uint64_t now_ns);

@@ -15,8 +15,8 @@
 
 /* ==== Block rows ============================================================================== */
 
-const char *const block_columns[BLOCK_COLUMNS] = {"process_id", "code_block_name", "position",
-                                                  "timestamp"};
+static const char *const block_columns[BLOCK_COLUMNS] = {"process_id", "code_block_name",
+                                                         "position", "timestamp"};
 
 struct block_rows {
     struct row_file *file;
@@ -95,9 +95,10 @@ int block_rows_next(struct block_rows *b, struct block_stamp *ret, struct toll_e
 
 enum { ENOUGH = 1 << 16, BUSY_MS = 5000 };
 
-const char block_log_create[] = "CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR, "
-                                "position INTEGER, timestamp FLOAT)";
-const char block_log_insert[] = "INSERT INTO data VALUES (?, ?, ?, ?)";
+static const char block_log_create[] =
+    "CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR, "
+    "position INTEGER, timestamp FLOAT)";
+static const char block_log_insert[] = "INSERT INTO data VALUES (?, ?, ?, ?)";
 
 struct block_log {
     char *path;

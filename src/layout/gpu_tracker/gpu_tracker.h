@@ -16,9 +16,6 @@ struct row_file;
 
 enum row_format { ROWS_CSV, ROWS_SQLITE };
 
-/* From the suffix; -EINVAL and a sentence with those there are. */
-int row_format_of(const char *path, enum row_format *ret, struct toll_error *e);
-
 int row_file_open(struct row_file **ret, const char *path, struct toll_error *e);
 void row_file_close(struct row_file *f); /* accepts NULL */
 
@@ -139,8 +136,6 @@ struct block_stamp {
 
 enum { BLOCK_PID, BLOCK_NAME, BLOCK_POSITION, BLOCK_TIME, BLOCK_COLUMNS };
 
-extern const char *const block_columns[BLOCK_COLUMNS];
-
 struct block_rows;
 
 int block_rows_open(struct block_rows **ret, const char *path, struct toll_error *e);
@@ -166,10 +161,6 @@ int block_log_commit(struct block_log *l, struct toll_error *e);
 /* The text of a CSV, for who writes it himself. */
 void block_log_heading(struct buf *b, const char *newline);
 void block_log_row(struct buf *b, const struct block_stamp *s, const char *newline);
-
-/* The same in SQL: what makes the table, and what puts a row of four values into it. */
-extern const char block_log_create[];
-extern const char block_log_insert[];
 
 /* ==== Analysis ================================================================================ */
 

@@ -117,7 +117,8 @@ struct row_file {
     struct sqlite_statement *select;
 };
 
-int row_format_of(const char *path, enum row_format *ret, struct toll_error *e)
+/* From the suffix; -EINVAL and a sentence with those there are. */
+static int row_format_of(const char *path, enum row_format *ret, struct toll_error *e)
 {
     if (ends_with(path, ".csv"))
         *ret = ROWS_CSV;

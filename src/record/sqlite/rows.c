@@ -541,7 +541,8 @@ static uint64_t sqlite_entities_mix(uint64_t hash, const void *data, size_t leng
     return hash;
 }
 
-void sqlite_entities_targets(struct buf *b, const struct run *run, uint64_t targets)
+/* The names of the targets it belongs to as a value, unknown where there are not several. */
+static void sqlite_entities_targets(struct buf *b, const struct run *run, uint64_t targets)
 {
     struct json_out j;
     if (!run || run->target_count <= 1) {

@@ -161,9 +161,6 @@ unsigned sqlite_entities_process(struct sqlite_entities *x, const struct run *ru
 /* It will not be met again. */
 void sqlite_entities_left(struct sqlite_entities *x, const struct entity *e);
 
-/* The names of the targets it belongs to as a value, unknown where there are not several. */
-void sqlite_entities_targets(struct buf *b, const struct run *run, uint64_t targets);
-
 /* ==== Sqlite rows ============================================================================= */
 
 struct sqlite_rows {

@@ -70,7 +70,10 @@ static bool mlflow_early_ask(struct mlflow_client *c, uint64_t timeout_ns, const
     return has_answer;
 }
 
-int mlflow_early_create(struct mlflow_client *c, uint64_t timeout_ns, struct attempt *a)
+/* Makes the run before there is a sender, by a helper process: whatever the network or the server
+ * do, it takes no longer than timeout_ns. 0; -ETIMEDOUT, -EIO and the reason in *a. client->run is
+ * updated either way. */
+static int mlflow_early_create(struct mlflow_client *c, uint64_t timeout_ns, struct attempt *a)
 {
     struct mlflow_finding f;
     if (!timeout_ns) {
@@ -85,13 +88,6 @@ int mlflow_early_create(struct mlflow_client *c, uint64_t timeout_ns, struct att
     c->run = f.run;
     memcpy(a->why, f.why, sizeof a->why);
     return f.delivery == DELIVERY_DONE ? 0 : -EIO;
-}
-
-void mlflow_early_do(struct mlflow_client *c, uint64_t timeout_ns, const struct buf *ops)
-{
-    struct mlflow_finding f;
-    if (timeout_ns)
-        mlflow_early_ask(c, timeout_ns, ops, &f);
 }
 
 /* ==== Sink ==================================================================================== */
@@ -172,9 +168,11 @@ static void mlflow_close(struct sink *s)
     struct mlflow_client *c = &m->client;
     if (m->facts.ends_run && *c->run.run_id && !m->has_begun) {
         struct buf ops = {0}; /* it was made for a command that could not be started */
+        struct mlflow_finding ignored;
+        uint64_t wait_ns = sink_options_u64(&s->settings, "wait");
         mlflow_facts_nothing_ran(&ops);
-        if (!buf_failed(&ops))
-            mlflow_early_do(c, sink_options_u64(&s->settings, "wait"), &ops);
+        if (!buf_failed(&ops) && wait_ns)
+            mlflow_early_ask(c, wait_ns, &ops, &ignored);
         buf_done(&ops);
     }
     mlflow_client_done(c);
@@ -329,7 +327,7 @@ static void mlflow_after_spool(struct sink *s)
     buf_done(&op);
 }
 
-/* ---- toll resend ------------------------------------------------------------------------------- */
+/* ---- toll resend ---------------------------------------------------------------------------- */
 
 /* The run of a spool file. */
 struct mlflow_spool_run {

@@ -236,11 +236,3 @@ struct mlflow {
     struct buf variables[2]; /* for the command */
     const char *environment[3];
 };
-
-/* Makes the run before there is a sender, by a helper process: whatever the network or the server
- * do, it takes no longer than timeout_ns. 0; -ETIMEDOUT, -EIO and the reason in *a. client->run is
- * updated either way. */
-int mlflow_early_create(struct mlflow_client *c, uint64_t timeout_ns, struct attempt *a);
-
-/* Does all operations of a text in the same way. */
-void mlflow_early_do(struct mlflow_client *c, uint64_t timeout_ns, const struct buf *ops);

@@ -181,7 +181,8 @@ double trace_overall_mean(const struct trace *t)
     return seconds > 0 ? sum / seconds : 0;
 }
 
-void chart_put_words(const struct report *r, const struct chart *c, struct buf *b)
+/* What the chart shows in words: the largest and the mean value of each series. */
+static void chart_put_words(const struct report *r, const struct chart *c, struct buf *b)
 {
     (void)r;
     const char *separator = "";

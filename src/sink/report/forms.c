@@ -18,7 +18,7 @@ static void svg_run(struct sink *s, const struct report *r)
     buf_done(&title);
 }
 
-const struct report_form report_svg = {.name = "svg", .run = svg_run};
+static const struct report_form report_svg = {.name = "svg", .run = svg_run};
 
 const struct report_form *report_form_find(const char *name)
 {

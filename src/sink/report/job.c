@@ -23,7 +23,8 @@ const struct job_figure_kind job_figures[JOB_FIGURES] = {
 
 enum { LEAST_SHIFT = 23 }; /* columns of 8.4 ms */
 
-void rank_curve_widen(struct rank_curve *c, unsigned shift)
+/* Makes columns wider until they have the shift, which is not smaller than theirs. */
+static void rank_curve_widen(struct rank_curve *c, unsigned shift)
 {
     for (; c->count && c->shift < shift; c->shift++) {
         uint64_t first = c->first >> 1;

@@ -23,9 +23,6 @@ struct rank_curve {
 void rank_curve_add(struct rank_curve *c, uint64_t from_ns, uint64_t until_ns, double cpu_seconds,
                     double memory_bytes);
 
-/* Makes columns wider until they have the shift, which is not smaller than theirs. */
-void rank_curve_widen(struct rank_curve *c, unsigned shift);
-
 enum job_figure { JOB_WALL, JOB_CPU, JOB_MEMORY, JOB_READ, JOB_WRITTEN, JOB_FIGURES };
 
 extern const struct job_figure_kind {

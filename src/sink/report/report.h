@@ -305,9 +305,6 @@ void chart_put_value(struct buf *b, const struct metric *m, double value);
 /* The limit that applies to the chart, or 0. */
 double chart_limit(const struct report *r, const struct chart *c);
 
-/* What the chart shows in words: the largest and the mean value of each series. */
-void chart_put_words(const struct report *r, const struct chart *c, struct buf *b);
-
 /* Whether a curve has values that the chart shows; other curves are only in its legend. */
 bool chart_series_is_drawn(const struct chart *c, unsigned i);
 
@@ -381,7 +378,7 @@ struct report_form {
     void (*end)(struct sink *s);
 };
 
-extern const struct report_form report_html, report_markdown, report_svg, report_text, report_json;
+extern const struct report_form report_html, report_markdown, report_text, report_json;
 
 /* By name; NULL: there is none. */
 const struct report_form *report_form_find(const char *name);

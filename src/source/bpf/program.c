@@ -185,8 +185,8 @@ static int bpf_call(enum bpf_cmd command, union bpf_attr *attr, size_t size)
 }
 
 /* The kernel takes the bytes that it does not know as an error unless they are zero. */
-#define BPF_ATTR_EMPTY(attr) \
-    union bpf_attr attr; \
+#define BPF_ATTR_EMPTY(attr)                                                                       \
+    union bpf_attr attr;                                                                           \
     memset(&(attr), 0, sizeof(attr))
 
 int bpf_array_make(size_t value_bytes)
@@ -425,15 +425,6 @@ static int btf_index(struct btf *b, struct btf_wanted *wanted, size_t count)
     return 0;
 }
 
-int btf_open_data(struct btf *b, char *data, size_t size, struct btf_wanted *wanted, size_t count)
-{
-    *b = (struct btf){.data = data, .size = size};
-    int r = btf_index(b, wanted, count);
-    if (r < 0)
-        btf_close(b);
-    return r;
-}
-
 int btf_open(struct btf *b, struct btf_wanted *wanted, size_t count)
 {
     *b = (struct btf){0};
@@ -445,26 +436,25 @@ int btf_open(struct btf *b, struct btf_wanted *wanted, size_t count)
         return -EBADMSG;
     size_t size = (size_t)st.st_size;
     void *mapped = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (mapped != MAP_FAILED) {
-        *b = (struct btf){.data = mapped, .size = size, .is_mapped = true};
-        int r = btf_index(b, wanted, count);
-        if (r < 0)
+    *b = (struct btf){.data = mapped, .size = size, .is_mapped = mapped != MAP_FAILED};
+    if (!b->is_mapped) { /* before Linux 6.16 it cannot be mapped */
+        char *data = malloc(size);
+        size_t length = 0;
+        ssize_t n = data ? 1 : 0;
+        while (n > 0 && length < size) {
+            n = read(fd, data + length, size - length);
+            length += n > 0 ? (size_t)n : 0;
+        }
+        b->data = data;
+        if (length < size) {
             btf_close(b);
-        return r;
+            return data ? -EIO : -ENOMEM;
+        }
     }
-    /* Before Linux 6.16 the file cannot be mapped. */
-    char *data = malloc(size);
-    size_t length = 0;
-    ssize_t n = data ? 1 : 0;
-    while (n > 0 && length < size) {
-        n = read(fd, data + length, size - length);
-        length += n > 0 ? (size_t)n : 0;
-    }
-    if (!data || length < size) {
-        free(data);
-        return data ? -EIO : -ENOMEM;
-    }
-    return btf_open_data(b, data, size, wanted, count);
+    int r = btf_index(b, wanted, count);
+    if (r < 0)
+        btf_close(b);
+    return r;
 }
 
 void btf_close(struct btf *b)

@@ -16,8 +16,8 @@ enum { BPF_CODE_AT_MOST = 320, BPF_LABELS_AT_MOST = 32, BPF_STACK = BPF_REG_10 }
 struct bpf_code {
     struct bpf_insn at[BPF_CODE_AT_MOST];
     unsigned count;
-    bool failed;                               /* too long, or a jump that leads nowhere */
-    unsigned char jumps_to[BPF_CODE_AT_MOST];  /* the label, from 1; 0: not a jump */
+    bool failed;                                 /* too long, or a jump that leads nowhere */
+    unsigned char jumps_to[BPF_CODE_AT_MOST];    /* the label, from 1; 0: not a jump */
     unsigned short label_at[BPF_LABELS_AT_MOST]; /* from 1; 0: not placed yet */
 };
 
@@ -61,14 +61,14 @@ int bpf_array_make(size_t value_bytes);
 /* A ring of that many bytes, a power of two. The descriptor, or -errno. */
 int bpf_ring_make(size_t bytes);
 
-/* An array with that cgroup, a descriptor of its directory, for bpf_current_task_under_cgroup; empty
- * with -1. The descriptor, or -errno. */
+/* An array with that cgroup, a descriptor of its directory, for bpf_current_task_under_cgroup;
+ * empty with -1. The descriptor, or -errno. */
 int bpf_cgroup_array_make(int cgroup);
 /* A table from 64-bit keys to values, whose memory grows with the entries. The descriptor, or
  * -errno. */
 int bpf_hash_make(size_t value_bytes, unsigned entries_at_most);
-/* Copies all values into an array with that much room (Linux 5.6). How many, or -errno; -ENOSPC when
- * there are more. */
+/* Copies all values into an array with that much room (Linux 5.6). How many, or -errno; -ENOSPC
+ * when there are more. */
 ssize_t bpf_hash_values(int hash, void *values, size_t room);
 
 /* What loading needs beside the instructions. */
@@ -123,8 +123,6 @@ struct btf_wanted {
 /* Reads all types and finds those. 0, -ENOENT when the kernel has none, -EBADMSG, -errno. */
 int btf_open(struct btf *b, struct btf_wanted *wanted, size_t count);
 
-/* The same on data that is owned from then on, and must be from malloc. */
-int btf_open_data(struct btf *b, char *data, size_t size, struct btf_wanted *wanted, size_t count);
 void btf_close(struct btf *b);
 
 /* The offset in bytes of a member, also of one in anonymous structs and unions, and its type, which

@@ -292,9 +292,6 @@ struct own_cgroup_cpu {
 /* 0 or -errno. */
 int own_cgroup_read_cpu(const struct own_cgroup *o, struct own_cgroup_cpu *ret);
 
-/* cpu.stat of version 2: 0 or -EBADMSG. */
-int parse_own_cgroup_cpu(struct scan text, struct own_cgroup_cpu *ret);
-
 /* Calls meet with every process that is in it or below it, as far as its CPU time is counted there.
  * 0 or -errno. */
 int own_cgroup_each_pid(const struct own_cgroup *o, void (*meet)(void *arg, pid_t pid), void *arg);

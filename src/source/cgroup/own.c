@@ -455,7 +455,7 @@ bool own_cgroup_counts(const struct own_cgroup *o, struct scan text)
 /* usage_usec 1234
  * user_usec 1000
  * system_usec 234 */
-int parse_own_cgroup_cpu(struct scan text, struct own_cgroup_cpu *ret)
+static int parse_own_cgroup_cpu(struct scan text, struct own_cgroup_cpu *ret)
 {
     static const char *const keys[] = {"usage_usec", "user_usec", "system_usec"};
     uint64_t values[ARRAY_LEN(keys)];

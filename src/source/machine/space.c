@@ -65,7 +65,8 @@ int statvfs_record_find(struct scan text, const char *point, struct space *ret)
 /* The program may have other threads, which may hold any lock when we fork: the helper makes system
  * calls only. */
 
-struct space space_of_statvfs(const struct statvfs *st)
+/* Converts what statvfs returned. */
+static struct space space_of_statvfs(const struct statvfs *st)
 {
     return (struct space){
         .block_bytes = st->f_frsize,

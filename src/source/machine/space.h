@@ -66,9 +66,6 @@ struct space_answer {
  * pid, to be waited for with __WALL, or -errno. */
 pid_t space_helper_start(statvfs_function *ask, int *ret_fd);
 
-/* Converts what statvfs returned. */
-struct space space_of_statvfs(const struct statvfs *st);
-
 /* ==== Space asker ============================================================================= */
 
 enum { SPACE_HELPERS = 4 };

@@ -27,6 +27,23 @@ static void put_namespaces(struct process *p, struct scan status)
     p->is_namespace_init = count > 1 && pids[count - 1] == 1;
 }
 
+/* Counters stay until the process is reaped. A gauge that was never read stays unknown. */
+static void process_empty_gauges(struct process *p)
+{
+    FOR_EACH_BIT(id, (metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE)) & p->own.present)
+    row_put_u64(&p->own, id, 0);
+}
+
+/* Page tables are read less often: what they said of a part of the memory is never more than all of
+ * it is now. */
+static void process_put_rss(struct process *p, uint64_t bytes)
+{
+    row_put_u64(&p->own, process_memory_rss_bytes, bytes);
+    row_put_u64(&p->own, process_memory_distinct_bytes, bytes);
+    FOR_EACH_BIT(id, PROCESS_ROLLUP_BITS & p->own.present)
+    row_put_u64(&p->own, (enum metric_id)id, min_u64(row_u64(&p->own, (enum metric_id)id), bytes));
+}
+
 int process_read_status(struct process_reader *r, struct process_source *s, struct process *p,
                         enum process_depth depth)
 {
@@ -148,6 +165,7 @@ int process_read_open_files(struct process_reader *r, struct process_source *s, 
     return 0;
 }
 
+/* Walks page tables: milliseconds per gigabyte, and holds a lock of the process meanwhile. */
 int process_read_rollup(struct process_reader *r, struct process_source *s, struct process *p,
                         enum process_depth depth)
 {
@@ -245,23 +263,6 @@ static void process_put_identity(struct process *p, const struct pid_stat *st)
     p->group = st->group;
     p->session = st->session;
     p->state = st->state;
-}
-
-/* Counters stay until the process is reaped. A gauge that was never read stays unknown. */
-void process_empty_gauges(struct process *p)
-{
-    FOR_EACH_BIT(id, (metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE)) & p->own.present)
-    row_put_u64(&p->own, id, 0);
-}
-
-/* Page tables are read less often: what they said of a part of the memory is never more than all of
- * it is now. */
-void process_put_rss(struct process *p, uint64_t bytes)
-{
-    row_put_u64(&p->own, process_memory_rss_bytes, bytes);
-    row_put_u64(&p->own, process_memory_distinct_bytes, bytes);
-    FOR_EACH_BIT(id, PROCESS_ROLLUP_BITS & p->own.present)
-    row_put_u64(&p->own, (enum metric_id)id, min_u64(row_u64(&p->own, (enum metric_id)id), bytes));
 }
 
 /* exec gives a process a new memory. What files that are read less often said of the old one is no

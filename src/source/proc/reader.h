@@ -142,12 +142,6 @@ int process_read_waits(struct process_reader *r, struct process_source *s, struc
 int process_read_open_files(struct process_reader *r, struct process_source *s, struct process *p,
                             enum process_depth depth);
 
-/* Sets memory, threads and open files of a process that has ended to 0. */
-void process_empty_gauges(struct process *p);
-
-/* Puts RSS, which is also the memory of one process with each page counted once. */
-void process_put_rss(struct process *p, uint64_t bytes);
-
 /* Walks page tables: milliseconds per gigabyte, and holds a lock of the process meanwhile. */
 int process_read_rollup(struct process_reader *r, struct process_source *s, struct process *p,
                         enum process_depth depth);
