@@ -440,7 +440,7 @@ int toll_chart_at(size_t i, struct toll_chart *ret);
 struct toll_drawing {
     size_t size;
     const char *charts;   /* comma-separated names; NULL: the first two with figures, which are CPU
-                             and   memory unless only the machine was measured */
+                             and memory unless only the machine was measured */
     const char *format;   /* "svg" (NULL), a document; or "json", the curves as numbers */
     double cores_allowed; /* drawn as a line; 0: none */
     double memory_limit_bytes; /* the same */

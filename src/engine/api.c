@@ -144,6 +144,8 @@ int lifetime_check_owner(const struct toll_tracker *t, struct toll_error *e)
 HAS_NO_TAIL_PADDING(toll_options, pue);
 HAS_NO_TAIL_PADDING(toll_output, reserved);
 HAS_NO_TAIL_PADDING(toll_sent, run);
+HAS_NO_TAIL_PADDING(toll_chart, about);
+HAS_NO_TAIL_PADDING(toll_drawing, memory_limit_bytes);
 HAS_NO_TAIL_PADDING(toll_launch, exec_errno);
 HAS_NO_TAIL_PADDING(toll_target, name);
 HAS_NO_TAIL_PADDING(toll_end, elapsed_ns);

@@ -75,6 +75,15 @@ def test_every_name_is_promised_once(header, version):
     assert gone == [], "programs are linked with these: they stay in the header"
 
 
+def test_structs_that_grow_have_no_padding_at_their_end():
+    """Each struct that begins with its size is in the list of assertions."""
+    with open(os.path.join(TOP, "src/engine/api.c"), encoding="utf-8") as source:
+        asserted = set(re.findall(r"HAS_NO_TAIL_PADDING\((\w+),", source.read()))
+    headers = "".join(open(os.path.join(TOP, "include", name), encoding="utf-8").read()
+                      for name in ("toll.h", "toll_compat.h"))
+    assert asserted - {"type"} == set(re.findall(r"^struct (\w+) \{\n    size_t size;", headers, re.MULTILINE))
+
+
 @pytest.mark.skipif(SANITIZED, reason="sanitizers export names of their own")
 def test_shared_library_exports_the_header():
     assert defined(f"{BUILD}/libtoll.so", "--dynamic") == declared()
