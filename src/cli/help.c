@@ -216,7 +216,11 @@ static const char *help_group_heading(enum option_group group, unsigned modes)
         count += (o->modes & modes) != 0;
     if (count <= FEW)
         return NULL;
-    return group == GROUP_MEASURE && !(modes & FOR_MEASURING) ? "What to include" : headings[group];
+    if (modes & FOR_MEASURING)
+        return headings[group];
+    return group == GROUP_MEASURE ? "What to include"
+           : group == GROUP_RUN   ? "What to compare"
+                                  : headings[group];
 }
 
 static void add_options(struct buf *b, unsigned modes)

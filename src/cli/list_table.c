@@ -385,15 +385,22 @@ static size_t table_width(const struct table *t)
     return width;
 }
 
+/* How far cells may be shortened. */
+enum table_room { ROOM_FOR_NAMES, ROOM_COMFORTABLE, ROOM_LEAST };
+
 /* Takes columns from the widest cells that may be shortened, until all fits. False when it does
  * not.
  */
-static bool table_shrink(struct table *t, bool is_comfortable)
+static bool table_shrink(struct table *t, enum table_room room)
 {
+    enum { ROOMY_NAME = 14 };
     for (size_t width = table_width(t); width > t->width; width--) {
         unsigned widest = COLUMNS;
         for (unsigned c = 0; c < COLUMNS; c++) {
-            unsigned least = is_comfortable ? column_kinds[c].comfortable : column_kinds[c].least;
+            unsigned least = room == ROOM_LEAST ? column_kinds[c].least
+                                                : column_kinds[c].comfortable;
+            if (room == ROOM_FOR_NAMES && c == COLUMN_NAME)
+                least = ROOMY_NAME;
             if (t->shown[c] && least && t->widths[c] > least &&
                 (widest == COLUMNS || t->widths[c] > t->widths[widest]))
                 widest = c;
@@ -418,8 +425,8 @@ static void table_set_times(struct table *t, enum time_form form)
 }
 
 /* What does not fit: first the id goes, then times get short, then names, labels and records are
- * shortened, then times are the shortest. On a narrow terminal columns are left out, but not the
- * one that runs are sorted by, and at last lines are cut. */
+ * shortened, but names only a little before times are the shortest. On a narrow terminal columns
+ * are left out, but not the one that runs are sorted by, and at last lines are cut. */
 static void table_fit(struct table *t)
 {
     static const struct {
@@ -439,10 +446,10 @@ static void table_fit(struct table *t)
     t->shown[COLUMN_ID] = false;
     if (table_width(t) > t->width)
         table_set_times(t, TIME_SHORT);
-    if (t->has_no_memory || table_shrink(t, true))
+    if (t->has_no_memory || table_shrink(t, ROOM_FOR_NAMES))
         return;
     table_set_times(t, TIME_SHORTEST);
-    if (t->has_no_memory || table_shrink(t, true))
+    if (t->has_no_memory || table_shrink(t, ROOM_COMFORTABLE))
         return;
     for (size_t i = 0; i < ARRAY_LEN(dispensable); i++) {
         if (dispensable[i].column != COLUMN_LABELS && dispensable[i].sort == s->list.sort)
@@ -450,7 +457,7 @@ static void table_fit(struct table *t)
         t->shown[dispensable[i].column] = false;
         for (unsigned c = 0; c < COLUMNS; c++)
             table_measure_column(t, c); /* there is more room now */
-        if (table_shrink(t, true) || (i && table_shrink(t, false)))
+        if (table_shrink(t, ROOM_COMFORTABLE) || (i && table_shrink(t, ROOM_LEAST)))
             return;
     }
 }

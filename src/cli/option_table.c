@@ -277,6 +277,14 @@ static int option_check_parameter(struct settings *s, const char *value, struct 
 /* A text that is one of the choices. */
 #define CHOSEN_TEXT(value, choices, field) value, choices, OPTION_TEXT, AT(field)
 
+#define OUTPUT_HELP                                                                                \
+    "write to FILE, whose suffix selects the type: .csv, .jsonl or .sqlite (samples), .json or "   \
+    ".txt (summary), .html, .md or .svg (report); or to TYPE:FILE or TYPE:URL (see 'toll "         \
+    "outputs')"
+#define OUTPUT_PATTERNS                                                                            \
+    "FILE may contain %r (rank), %j (job), %n (name), %h (host), %t (time) and %% (a percent "     \
+    "sign)"
+
 /* In the order of the help: by group, most used first. */
 const struct option options[] = {
     /* Targets of attach */
@@ -298,12 +306,11 @@ const struct option options[] = {
      GROUP_TARGETS, NULL, "attach to all processes of a user"},
 
     /* Output */
-    {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false, ANY | FOR_EXPORT,
-     GROUP_OUTPUT, NULL,
-     "write to FILE, whose suffix selects the type: .csv, .jsonl or .sqlite (samples), .json or "
-     ".txt (summary), .html, .md or .svg (report); or to TYPE:FILE or TYPE:URL (see 'toll "
-     "outputs'); - is stdout (not for run). FILE may contain %r (rank), %j (job), %n (name), %h "
-     "(host), %t (time) and %% (a percent sign)"},
+    {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false, FOR_RUN, GROUP_OUTPUT,
+     NULL, OUTPUT_HELP ". " OUTPUT_PATTERNS},
+    {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false,
+     (ANY & ~FOR_RUN) | FOR_EXPORT, GROUP_OUTPUT, NULL,
+     OUTPUT_HELP "; - is stdout. " OUTPUT_PATTERNS},
     {"format", 'f', OWN("TYPE"), NULL, option_set_format, false, ANY | FOR_EXPORT, GROUP_OUTPUT,
      NULL, "output type for destinations whose name has no known suffix"},
     {"json", 0, SWITCH(json), NULL, NULL, true, FOR_RUN, GROUP_OUTPUT, NULL,
@@ -314,8 +321,10 @@ const struct option options[] = {
      "print samples as CSV on stdout"},
     {"verbose", 'v', SWITCH(verbose), NULL, NULL, false, ANY | FOR_EXPORT, GROUP_OUTPUT, NULL,
      "print a table of all figures after the summary"},
-    {"quiet", 'q', SWITCH(quiet), NULL, NULL, false, ANY | FOR_EXPORT | FOR_REPORT, GROUP_OUTPUT,
-     NULL, "print no summary and no notes, only errors"},
+    {"quiet", 'q', SWITCH(quiet), NULL, NULL, false, ANY, GROUP_OUTPUT, NULL,
+     "print no summary and no notes, only errors"},
+    {"quiet", 'q', SWITCH(quiet), NULL, NULL, false, FOR_EXPORT | FOR_REPORT, GROUP_OUTPUT, NULL,
+     "print no notes, only errors"},
     {"live", 0, SWITCH(live), NULL, NULL, false, FOR_RUN, GROUP_OUTPUT, NULL,
      "show a live status in the title of the terminal, or on a line if stdout and stderr are "
      "both files"},
@@ -396,7 +405,8 @@ const struct option options[] = {
      "count every process, and find children that are not waited for, from kernel records; slows "
      "down process creation"},
     {"exact", 0, SWITCH(tracker.exact), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
-     "record every process, however short it lives, and count CPU time and I/O exactly; needs root"},
+     "record every process, however short it lives, and count CPU time and I/O exactly; needs "
+     "root"},
     {"own-cgroup", 0, CHOICE("WHEN", "auto always never", tracker.own_cgroup), NULL, NULL, false,
      FOR_RUN, GROUP_MEASURE, "auto",
      "run the command in its own cgroup, which makes CPU time exact; auto does so only for "

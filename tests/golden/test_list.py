@@ -247,6 +247,8 @@ def test_narrow(tmp_path, pattern):
     by_time = toll("list", tmp_path, columns=60)[1]
     assert "LABELS" not in by_time and "CPU" not in by_time and "MEMORY" in by_time
     assert "ll-model.jsonl" in by_time and "ge-model.jsonl" in by_time
+    usual = toll("list", tmp_path, columns=90)[1]
+    assert "LABELS" in usual and "python3 trai" in usual, "times are shortened before names"
     by_cpu = toll("list", "--sort", "cpu", tmp_path, columns=60)[1]
     assert "CPU" in by_cpu and "l-model.jsonl" in by_cpu
     for columns in range(20, 200):

@@ -238,13 +238,13 @@ void glance_add_gpus(struct glance *g)
     if (!g->summary->has_target || !count ||
         glance_quality(g, process_gpu_memory_bytes) == QUALITY_UNKNOWN)
         return;
-    struct text_line *line = text_block_add(&g->block, RANK_DETAIL, "Job on GPU");
+    struct text_line *line = text_block_add(&g->block, RANK_DETAIL, "GPU use");
     if (glance_figure(g, process_gpu_memory_bytes) <= 0) {
-        buf_puts(&line->text, "not used");
+        buf_puts(&line->text, "none by this job");
         return;
     }
     glance_put(g, &line->text, process_gpu_memory_bytes);
-    buf_puts(&line->text, " at peak");
+    buf_puts(&line->text, " at peak by this job");
     if (glance_quality(g, process_gpu_utilization_ratio) != QUALITY_UNKNOWN) {
         buf_puts(&line->text, ", ");
         gpu_put_percent(&line->text, glance_mean(g, process_gpu_utilization_ratio), "busy");

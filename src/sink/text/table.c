@@ -234,7 +234,10 @@ void text_table(struct sink *s, const struct text_rows *r, uint64_t elapsed_ns)
         buf_putc(&s->text, '\n');
 }
 
-void text_unavailable(struct sink *s, const struct text_rows *r)
+/* A run of less than this may end before everything was read once. */
+#define SHORTEST_FOR_ALL_READS NS_PER_SECOND
+
+void text_unavailable(struct sink *s, const struct text_rows *r, uint64_t elapsed_ns)
 {
     struct buf titles = {0};
     for (unsigned i = 0; i < r->count; i++)
@@ -242,7 +245,9 @@ void text_unavailable(struct sink *s, const struct text_rows *r)
             buf_printf(&titles, "%s%s", titles.length ? "; " : "", text_metric(r, i)->facts.title);
     if (!titles.length)
         return;
-    buf_puts(&titles, " (why: toll doctor)");
+    buf_puts(&titles, elapsed_ns < SHORTEST_FOR_ALL_READS
+                          ? " (the run may be too short; see also toll doctor)"
+                          : " (why: toll doctor)");
     text_paragraph_done(s, "not available: ", &titles);
     buf_putc(&s->text, '\n');
 }

@@ -271,7 +271,7 @@ static void text_add_limits(struct sink *s, const struct limits *limits)
         text_cut(&s->text, start, name - 1);
         buf_pad(&s->text, start, name);
         start = s->text.length;
-        buf_puts(&s->text, u->is_least ? "≥ " : "");
+        buf_puts(&s->text, u->is_least ? "≥" : "");
         human_number(&s->text, u->unit, u->used);
         buf_pad_left(&s->text, start, figure);
         start = s->text.length;
@@ -375,7 +375,7 @@ static void text_add_machine(struct sink *s, const struct summary *summary)
             if (kind != ENTITY_SYSTEM && kind != ENTITY_CGROUP && kind != ENTITY_CGROUP_DISK &&
                 kind != ENTITY_THREAD)
                 text_kind(s, summary, kind);
-        text_unavailable(s, &r);
+        text_unavailable(s, &r, summary->elapsed_ns);
     }
     for (size_t i = 0; i < summary->instance_count; i++) {
         const struct instance_summary *t = &summary->instances[i];
@@ -397,7 +397,7 @@ static void text_add_details(struct sink *s, const struct summary *summary)
         text_add_limits(s, &summary->whole.limits);
         if (summary->target_count)
             text_targets(s, summary);
-        text_unavailable(s, &r);
+        text_unavailable(s, &r, summary->elapsed_ns);
     }
     text_marks(s, &summary->marks);
     text_threads(s, summary);

@@ -75,7 +75,7 @@ static inline bool text_is_nothing(enum quality q, double figure)
 void text_table(struct sink *s, const struct text_rows *r, uint64_t elapsed_ns);
 
 /* The titles of the figures without a line, because they are not known. */
-void text_unavailable(struct sink *s, const struct text_rows *r);
+void text_unavailable(struct sink *s, const struct text_rows *r, uint64_t elapsed_ns);
 
 /* Several of a kind, one line each: totals and peaks of what has a heading in a line. */
 void text_kind(struct sink *s, const struct summary *summary, enum entity_kind kind);

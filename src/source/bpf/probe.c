@@ -23,7 +23,7 @@ void probe_bpf(const struct probe_facts *p, struct finding *f)
     if (r == 0 && bpf_may(p, CAP_NUMBER_NET_ADMIN))
         return;
     if (r == 0 || !bpf_may(p, CAP_NUMBER_BPF)) {
-        finding_missing(f, "the capabilities CAP_BPF and CAP_NET_ADMIN are needed");
+        finding_missing(f, "needs CAP_BPF and CAP_NET_ADMIN");
         finding_remedy(f, "setcap cap_bpf,cap_net_admin+ep $(command -v toll)");
         finding_needs_root(f, p);
     } else if (r == -EPERM || r == -EACCES) {
@@ -53,7 +53,7 @@ void probe_exact(const struct probe_facts *p, struct finding *f)
         finding_partly(f, "the largest memory of each process is unknown");
         finding_remedy(f, "Linux 6.16 or later");
     } else if (!bpf_may(p, CAP_NUMBER_BPF) || !bpf_may(p, CAP_NUMBER_PERFMON)) {
-        finding_missing(f, "the capabilities CAP_BPF and CAP_PERFMON are needed");
+        finding_missing(f, "needs CAP_BPF and CAP_PERFMON");
         finding_remedy(f, "setcap cap_bpf,cap_perfmon+ep $(command -v toll)");
         finding_needs_root(f, p);
     } else if (r == -EPERM || r == -EACCES) {

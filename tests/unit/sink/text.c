@@ -878,9 +878,14 @@ static void test_text_table_unavailable(void **state)
     sample_total(&s, PART_COMBINED, process_storage_written_bytes, 0, QUALITY_LOWER_BOUND);
     struct sink sink = {.selection = s.selection};
     struct text_rows r = text_rows_of_target(&sink, &s.summary.whole);
-    text_unavailable(&sink, &r);
+    text_unavailable(&sink, &r, NS_PER_SECOND);
     buf_putc(&sink.text, '\0');
     assert_string_equal(sink.text.data, "not available: storage written (why: toll doctor)\n\n");
+    sink.text.length = 0;
+    text_unavailable(&sink, &r, NS_PER_SECOND / 2);
+    buf_putc(&sink.text, '\0');
+    assert_string_equal(sink.text.data, "not available: storage written (the run may be too short; "
+                                        "see also toll doctor)\n\n");
     buf_done(&sink.text);
     sample_remove(&s);
 }
