@@ -160,7 +160,7 @@ enum toll_memory {
     TOLL_MEMORY_PSS,  /* at every refresh, whatever it costs */
 };
 
-/* Which processes get rows of their own in series. */
+/* Which processes get separate rows in series. */
 enum toll_processes {
     TOLL_PROCESSES_TOP, /* the twenty largest, once a second */
     TOLL_PROCESSES_NONE,
@@ -173,7 +173,7 @@ enum toll_wait {
     TOLL_WAIT_ALL,  /* when its last descendant has ended */
 };
 
-/* Launch: whether the command gets a cgroup of its own, in which the kernel counts everything. */
+/* Launch: whether the command gets a separate cgroup, in which the kernel counts everything. */
 enum toll_own_cgroup {
     TOLL_OWN_CGROUP_AUTO,   /* for limits; and for network bytes, if it can be made where a command
                                that reads the limits of its cgroup finds the same as without it */
@@ -271,7 +271,7 @@ struct toll_options {
      * that ran. Any of the following switches it on. A run of less than a second has none. */
     bool energy;
 
-    /* Launch: count everything exactly where the kernel allows it: a cgroup of its own, and a record
+    /* Launch: count everything exactly where the kernel allows it: a separate cgroup, and a record
      * of the end of every process, however short it lived. Where the kernel refuses, the run
      * continues without, with a note. */
     bool exact;

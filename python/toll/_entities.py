@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A class for each kind of thing that is measured, with a property for each of its figures. They are
-made of libtoll's table of metrics; the build writes the stub beside this file from the same table."""
+made of libtoll's table of metrics; the build writes the stub next to this file from the same table."""
 
 from __future__ import annotations
 

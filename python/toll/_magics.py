@@ -26,7 +26,7 @@ _VALUE = re.compile(r"""('[^']*'|"[^"]*"|\S+)(?:\s+|$)""")
 
 
 def _usage(sentence: str) -> Exception:
-    """As IPython shows mistakes of its own magics: one line, without a traceback."""
+    """As IPython shows mistakes in its magics: one line, without a traceback."""
     error: Exception = importlib.import_module("IPython.core.error").UsageError(f"toll: {sentence}")
     return error
 
@@ -120,8 +120,8 @@ def toll(line: str, cell: Optional[str] = None, local_ns: Optional[Dict[str, Any
         %toll [options] STATEMENT
         %%toll [options]
 
-    The result, the output and the exceptions are those of the statement or the cell; what it used is
-    shown below. `_toll` is the measurement, as of toll.track(): `_toll.summary`, `_toll.frames.plot()`,
+    The result, the output and the exceptions of the statement or the cell stay the same; what it used
+    is shown below. `_toll` is the measurement, as of toll.track(): `_toll.summary`, `_toll.frames.plot()`,
     `_toll.to_pandas()`. Marks in the cell (`with toll.phase("load"):`) belong to it.
 
     -q, --quiet             show nothing

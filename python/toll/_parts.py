@@ -133,7 +133,7 @@ def _attempt(function: Any) -> Any:
 
 
 class Values(Part):
-    """A part without types of its own, such as `summary.end` or `summary.limits`."""
+    """A part without typed properties, such as `summary.end` or `summary.limits`."""
 
     __slots__ = ()
 
@@ -169,7 +169,7 @@ class Process(Part):
 
     @property
     def cpu_seconds(self) -> Optional[float]:
-        """CPU time of its own, without its children; None when it is not known."""
+        """Its CPU time, without its children; None when it is not known."""
         seconds: Optional[float] = _first(self._values, "seconds")
         return seconds
 

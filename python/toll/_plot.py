@@ -64,8 +64,8 @@ class Plot:
             self.figure.savefig(name, **options)
             return
         if options:
-            raise TypeError(f"save: {', '.join(options)}: options are those of matplotlib, which did "
-                            "not draw this plot")
+            raise TypeError(f"save: {', '.join(options)}: options are for matplotlib, which did not "
+                            "draw this plot")
         if not name.lower().endswith(".svg"):
             raise ValueError(f"save: cannot write {name!r}: expected .svg (other formats need matplotlib)")
         with open(name, "w", encoding="utf-8") as file:
@@ -165,7 +165,7 @@ def _limits(summary: Optional[Summary]) -> Tuple[float, float]:
 
 
 def _figure(drawn: Dict[str, Any], backend: Optional[str], summary: Optional[Summary]) -> Any:
-    """A figure of its own, unknown to pyplot: no window opens, and it ends with the Plot. None
+    """A separate figure, unknown to pyplot: no window opens, and it ends with the Plot. None
     without matplotlib."""
     try:
         from matplotlib.figure import Figure  # type: ignore[import]

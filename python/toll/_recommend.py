@@ -78,8 +78,8 @@ class Request(Part):
 class Recommendation(Study):
     """What to request for the next run; `toll.recommend()` returns one.
 
-    `cpus`, `memory_bytes`, `seconds` and `gpus` are those of the only job; with runs of several
-    names, `jobs` has one for each. str() of it gives the reasons.
+    `cpus`, `memory_bytes`, `seconds` and `gpus` are for the only job; with runs of several names,
+    `jobs` has one entry for each. str() of it gives the reasons.
     """
 
     def __init__(self, runs: List[Run], name: Optional[str], labels: List[str]) -> None:

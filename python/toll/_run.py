@@ -224,10 +224,10 @@ def run(
         done = toll.run(["make", "-j4"], check=True)
         done.summary.cpu_seconds, done.summary.peak_memory
 
-    Arguments up to `env` are those of subprocess.run, with the same exceptions; other arguments of
+    Arguments up to `env` are the same as for subprocess.run, as are exceptions; other arguments of
     subprocess.Popen can follow by name. CalledProcessError and TimeoutExpired have the `summary`
     too. On a timeout the command ends with all its descendants: SIGTERM, then SIGKILL after `grace`
-    seconds. The other arguments are those of toll.track(), and:
+    seconds. The other arguments are the same as for toll.track(), and:
 
     no_args      keep only the program's name of the command in the summary and the outputs
     show_secrets keep what looks like a secret in the command (--password X, API_KEY=X); "***"

@@ -152,7 +152,7 @@ def pre_html(text: str) -> str:
 
 
 def frame_html(page: str, title: str) -> str:
-    """A page of its own inside of a notebook: its styles stay in it, and its script can reach
+    """A separate page inside a notebook: its styles stay in it, and its script can reach
     nothing outside."""
     return (
         f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" width="100%" height="640" '

@@ -40,7 +40,7 @@ _LEAST_OF_A_PROGRAM = 1 << 20
 class Target(TargetFigures):
     """A target: `combined` is the whole, `main` the process itself, `descendants` what it started.
 
-    Figures that are read directly are those of `combined`: `s.target.cpu_seconds`.
+    Figures that are read directly belong to `combined`: `s.target.cpu_seconds`.
     """
 
     __slots__ = ()
@@ -386,7 +386,7 @@ class Summary(Part):
 
     @property
     def largest_processes(self) -> List[Process]:
-        """Those with most memory, then those with most CPU time."""
+        """The ones with the most memory, then the ones with the most CPU time."""
         return self._list("largest_processes", Process)
 
     @property
@@ -497,7 +497,7 @@ class Summary(Part):
             t.summary.plot()                          # CPU and memory; a notebook shows them
             t.summary.plot("disk").save("disk.svg")
 
-        `charts` and `backend` are those of `t.frames.plot()`. The samples are the kept frames of
+        `charts` and `backend` are the same as for `t.frames.plot()`. The samples are the kept frames of
         toll.track(); a ValueError for a summary without any, such as one that was pickled.
         """
         from ._plot import plot_frames

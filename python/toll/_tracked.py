@@ -42,8 +42,8 @@ def tracked(
         def night(): ...
 
     `function.last` is the Track of the last call that has ended; None before the first. `on_done` is
-    called with it after every call, also of one that raised. Other options are those of
-    toll.track().
+    called with it after every call, also of one that raised. Other options are the
+    same as for toll.track().
 
     Calls may be nested and run in several threads; each is measured separately. The process is
     measured, so what other threads do at the same time counts too. Generators are a TypeError. An

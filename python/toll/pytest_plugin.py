@@ -85,7 +85,7 @@ def limit_value(figure: str, limit: object) -> float:
 
 
 def limits_of(item: pytest.Item) -> Limits:
-    """The limits of a test; those of its own marker replace those of its class and module."""
+    """The limits of a test; its marker replaces limits of its class and module."""
     limits: Limits = {}
     for marker in item.iter_markers("toll"):  # the closest first
         if marker.args:

@@ -246,7 +246,7 @@ static const char metrics_preface[] =
     "begin with their entity:\n`system_…`, `disk.vda.…` (the name of the disk).\n\n- **kind**: a "
     "counter only grows; a gauge goes up and down.\n- **read**: *cheap* at every sample, "
     "*refresh* about once a second, *slow* as often as\n  `--budget` allows.\n- **fold**, how "
-    "the values of processes make that of a target: *sum* over live processes;\n  *max*, the "
+    "the values of processes are combined for a target: *sum* over live processes;\n  *max*, the "
     "largest; *once*, private memory plus shared memory once; *conserved*, a counter\n  that the "
     "kernel adds to the parent; *kept*, the last value of an ended process still counts;\n  "
     "*whole*, of the target only; *rate* of the counter above; *none*.\n\nThis page is made by "

@@ -542,7 +542,7 @@ const struct option options[] = {
 
     /* GNU time */
     {"format", 'f', TEXT("FORMAT", time.format), NULL, NULL, true, FOR_TIME, GROUP_OUTPUT,
-     "$TIME, or that of GNU time",
+     "$TIME, or the default of GNU time",
      "format of the output, in which conversions such as %e, %U, "
      "%S and %M are replaced by figures"},
     {"output", 'o', TEXT("FILE", time.output), "a file name", NULL, true, FOR_TIME, GROUP_OUTPUT,

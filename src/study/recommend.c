@@ -346,7 +346,7 @@ static void recommend_text(struct buf *out, const struct study_advice *a, unsign
         if (a->commands > 1)
             buf_printf(&b,
                        "%s%zu different commands in these runs ('toll run --name' gives each job "
-                       "a name of its own)",
+                       "a different name)",
                        b.length ? "; " : "", a->commands);
         text_paragraph_done(&page, "  Note    ", &b);
     }

@@ -68,4 +68,4 @@ def test_a_baseline_by_name(runs):
     status, err = gate("--baseline", ".", "--name", "small")
     assert status == 1 and "from the baseline of" in err
     assert gate("--baseline", "smal") == (0, (
-        "toll: --baseline: no run is named 'smal' here: cannot check changes from it\n"))
+        "toll: --baseline: no run has the name 'smal' here: changes from it are not checked\n"))

@@ -46,6 +46,10 @@ def test_this_tree():
     ("man/toll.1.in", "Measures what\nthe \\fBsink\\fR writes\n", "sink"),
     ("README.md", "toll tells what a job used\n", "tells"),
     ("docs/x.md", "Reading PSS is dear.\n", "dear"),
+    ("docs/x.md", "The run has a cgroup of its own.\n", "of its own"),
+    ("docs/x.md", "The program with most CPU time\n", "with most"),
+    ("docs/x.md", "A file beside the record\n", "beside"),
+    ("docs/x.md", "The exit status is that of the command\n", "is that of"),
     ("docs/x.md", "<!-- output: toll help -->\n```text\nwhat runs already\n```\n", "what runs already"),
 ])
 def test_a_phrase_to_avoid(tree, path, text, phrase):

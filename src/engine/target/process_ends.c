@@ -641,7 +641,7 @@ void process_ends_begin(struct process_ends *l, struct tracked *t, const struct 
         return;
     const char *why = strerror(-l->failure);
     switch (-l->failure) {
-    case ENODEV: why = "the command has no cgroup of its own of version 2"; break;
+    case ENODEV: why = "the command has no separate cgroup of version 2"; break;
     case EPERM:
     case EACCES: why = "needs root, or CAP_BPF and CAP_PERFMON"; break;
     case ENOENT: why = "this kernel does not describe its types (BTF)"; break;

@@ -162,7 +162,7 @@ static enum delivery mlflow_client_need_id(const struct http_response *answer, c
 {
     if (mlflow_client_take_id(answer, name, ret))
         return DELIVERY_DONE;
-    snprintf(a->why, sizeof a->why, "response is not that of an MLflow server");
+    snprintf(a->why, sizeof a->why, "response is not from an MLflow server");
     return DELIVERY_REFUSED;
 }
 

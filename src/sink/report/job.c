@@ -519,7 +519,7 @@ void report_job_find(const struct report_job *j, struct report_findings *ret)
     buf_clear(&names);
     if (job_put_clocks(j, &names, &error)) {
         struct report_finding *one = report_finding_add(ret, "clock-offset", FINDING_NOTE);
-        buf_puts(&one->sentence, "Clocks differ from that of ");
+        buf_puts(&one->sentence, "Clocks differ from the clock of ");
         buf_printable(&one->sentence, j->hosts[0].name, strlen(j->hosts[0].name));
         buf_puts(&one->sentence, ", and the times of these hosts are shifted: ");
         buf_puts(&one->sentence, names.data ? names.data : "");

@@ -304,7 +304,7 @@ static void forms_text_ranks(struct sink *s, const struct report_job *j)
     buf_puts(&s->text, "\nRanks");
     text_style(s, PLAIN);
     if (count < j->count)
-        buf_printf(&s->text, ", %zu with most and with least CPU time of %zu", count, j->count);
+        buf_printf(&s->text, ", the %zu with the most and the least CPU time of %zu", count, j->count);
     buf_putc(&s->text, '\n');
     static const char *const headings[] = {"time", "CPU", "peak RSS"};
     size_t start = s->text.length;
@@ -563,7 +563,7 @@ static void forms_html_multiples(struct buf *b, const struct report_job *j)
     human_number(b, metric_of(process_memory_rss_bytes), memory);
     buf_puts(b, "), all on the same scales.");
     if (count < j->count)
-        buf_printf(b, " %zu of %zu ranks: those with most and with least CPU time.", count,
+        buf_printf(b, " %zu of %zu ranks: the ones with the most and the least CPU time.", count,
                    j->count);
     buf_puts(b, "</p>\n<div class=\"curves\">\n");
     for (size_t i = 0; i < count; i++) {
