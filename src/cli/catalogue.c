@@ -181,6 +181,9 @@ static int check_metric_words(const char *const *words)
         struct suggestion near;
         suggestion_begin(&near, *words);
         for (size_t i = 0; (m = toll_metric_at(i)); i++) {
+            char stem[64]; /* words are parts of names, too */
+            snprintf(stem, sizeof stem, "%.*s", (int)strcspn(m->name, "_"), m->name);
+            suggestion_offer(&near, stem);
             suggestion_offer(&near, m->name);
             suggestion_offer(&near, m->entity);
         }

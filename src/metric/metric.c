@@ -374,6 +374,16 @@ static void metric_suggest(const char *typed, struct suggestion *ret)
         snprintf(ret->word + strlen(ret->word), sizeof ret->word - strlen(ret->word), "_*");
     for (unsigned id = 0; id < METRIC_COUNT; id++)
         suggestion_offer(ret, metric_table[id].facts.name);
+    for (unsigned id = 0; id < METRIC_COUNT; id++) { /* typed without its unit */
+        const char *name = metric_table[id].facts.name, *unit = metric_table[id].facts.unit;
+        char bare[NAME_MAX_LENGTH];
+        if (!*unit || !ends_with(name, unit) || strlen(name) <= strlen(unit) + 1)
+            continue;
+        snprintf(bare, sizeof bare, "%.*s", (int)(strlen(name) - strlen(unit) - 1), name);
+        suggestion_offer(ret, bare);
+        if (strcmp(ret->word, bare) == 0)
+            snprintf(ret->word, sizeof ret->word, "%s", name);
+    }
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
         for (unsigned part = 0; part < PARTS; part++) {
             char name[NAME_MAX_LENGTH];

@@ -121,10 +121,16 @@ static int sink_options_unknown(const char *kind_name, const struct sink_option 
     bool is_like_a_name = strspn(part, "abcdefghijklmnopqrstuvwxyz-_") >= length && length &&
                           (part[length] || sink_options_find(options, part, length) >= 0);
     const char *there = names.data ? names.data : "none";
+    char typed[SUGGESTION_BYTES];
+    struct suggestion near;
+    snprintf(typed, sizeof typed, "%.*s", (int)length, part);
+    suggestion_begin(&near, typed);
+    for (int i = 0; options && options[i].facts.name; i++)
+        suggestion_offer(&near, options[i].facts.name);
     int r = is_like_a_name ? err_set(e, -EINVAL,
-                                     "%s: unknown option '%.*s'; known options: %s (write \",,\" "
-                                     "for a comma in a value)",
-                                     kind_name, (int)length, part, there)
+                                     "%s: unknown option '%.*s'%s; known options: %s (write "
+                                     "\",,\" for a comma in a value)",
+                                     kind_name, (int)length, part, suggestion_text(&near), there)
                            : err_set(e, -EINVAL,
                                      "%s: expected \",name=value\"; known options: %s (write "
                                      "\",,\" for a comma in a value)",

@@ -108,6 +108,17 @@ def test_a_clock_that_is_fast_is_estimated_and_stated(job):
     assert "node2 is 45.0 s fast" in " ".join(text.split()), text
 
 
+@pytest.mark.parametrize("columns", [60, 100])
+def test_text_in_ascii(tmp_path, pattern, columns):  # noqa: F811
+    """No figure and no curve becomes a question mark, and the columns stay aligned."""
+    for rank in range(3):
+        write(tmp_path / f"{rank}.jsonl", pattern, rank, [(0.5 + rank, (rank + 1) * MIB)] * 20, world=3)
+    shown = {locale: toll("report", tmp_path, columns=columns, locale=locale)[1].splitlines()
+             for locale in ("C", "C.UTF-8")}
+    assert "".join(shown["C"]).isascii() and "?" not in "".join(shown["C"]), shown["C"]
+    assert [len(line) for line in shown["C"]] == [len(line) for line in shown["C.UTF-8"]]
+
+
 def test_ranks_that_fail_are_named(tmp_path, pattern):  # noqa: F811
     for rank in (0, 1, 3, 4, 5, 8):
         write(tmp_path / f"{rank}.jsonl", pattern, rank,

@@ -172,7 +172,7 @@ def test_what_it_takes_is_not_the_jobs(here):
     ("mlflow:sqlite:///x.db", None, "'mlflow server'"),
     ("mlflow:http://h,run_id=a b", None, "invalid ID in run_id"),
     ("mlflow:http://h,every=soon", None, "expected a time"),
-    ("mlflow:http://h,experimnt=x", None, "known options: experiment, run,"),
+    ("mlflow:http://h,experimnt=x", None, "(did you mean 'experiment'?); known options: experiment, run,"),
     ("mlflow:http://h,parts=some", None, "combined|all"),
     ("mlflow:http://h,spool_size=much", None, "expected a size"),
 ])

@@ -595,7 +595,7 @@ def test_what_the_sender_reads_is_not_the_jobs(here):
 
 @pytest.mark.parametrize("destination, sentence", [
     ("prometheus:", "invalid URL"),
-    ("prometheus:http://h,evry=1s", "unknown option 'evry'; known options: every, grace, queue"),
+    ("prometheus:http://h,evry=1s", "unknown option 'evry' (did you mean 'every'?); known options: every, grace, queue"),
     ("prometheus:http://h,every=soon", "expected a time such as"),
     ("prometheus:http://h,token_file=/no/such", "cannot read '/no/such'"),
     ("prometheus:http://h,ca=/no/such", "cannot read the certificates in '/no/such': No such file"),

@@ -304,7 +304,8 @@ static void forms_text_ranks(struct sink *s, const struct report_job *j)
     buf_puts(&s->text, "\nRanks");
     text_style(s, PLAIN);
     if (count < j->count)
-        buf_printf(&s->text, ", the %zu with the most and the least CPU time of %zu", count, j->count);
+        buf_printf(&s->text, ", the %zu with the most and the least CPU time of %zu", count,
+                   j->count);
     buf_putc(&s->text, '\n');
     static const char *const headings[] = {"time", "CPU", "peak RSS"};
     size_t start = s->text.length;
@@ -364,6 +365,7 @@ void job_text(struct sink *s, const struct report_job *j)
 {
     struct buf how = buf_like(&s->text);
     bool is_bad;
+    const size_t begin = s->text.length;
     text_style(s, BOLD);
     size_t start = s->text.length;
     report_job_put_title(j, &s->text);
@@ -426,6 +428,8 @@ void job_text(struct sink *s, const struct report_job *j)
     forms_each_sentence(j, s, forms_text_sentence);
     forms_text_hosts(s, j);
     forms_text_ranks(s, j);
+    if (s->flags & TOLL_OUTPUT_ASCII)
+        text_to_ascii(&s->text, begin);
 }
 
 /* ==== Markdown ================================================================================ */

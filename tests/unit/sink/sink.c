@@ -278,7 +278,7 @@ static void test_sink_options_defaults(void **state)
 static void test_sink_options_mistakes(void **state)
 {
     static const char *const bad[][2] = {
-        {"p,evry=1s", "unknown option 'evry'; known options: every, queue"},
+        {"p,evry=1s", "unknown option 'evry' (did you mean 'every'?); known options: every, queue"},
         {"p,every", "unknown option 'every'"}, /* without a value */
         {"p,secret=hunter2", "unknown option 'secret'"},
         {"p:half,hunter2@h", "x: expected \",name=value\"; known options: every"},
