@@ -63,16 +63,19 @@ static int time_write(struct session *s, const struct outcome *o, int fd, struct
 {
     struct buf layout = {0}, text = {0};
     CLEANUP_FREE char *line = NULL;
-    time_layout(&layout, time_format(&s->settings));
+    const char *format = time_format(&s->settings);
+    time_layout(&layout, format);
     struct toll_output like = {.size = sizeof like, .format = "text", .layout = layout.data};
     int r = buf_failed(&layout) ? err_set(e, -ENOMEM, "cannot prepare the format: out of memory")
                                 : toll_tracker_report_as(s->tracker, &like, &line, e);
     buf_done(&layout);
     if (r < 0)
         return r;
-    if (!s->settings.time.is_quiet && o->end.signaled)
+    /* POSIX allows no other lines in its form. */
+    bool has_status_line = !s->settings.time.is_quiet && format != portable_format;
+    if (has_status_line && o->end.signaled)
         buf_printf(&text, "Command terminated by signal %d\n", o->end.status);
-    else if (!s->settings.time.is_quiet && o->status)
+    else if (has_status_line && o->status)
         buf_printf(&text, "Command exited with non-zero status %d\n", o->status);
     buf_puts(&text, line);
     for (size_t at = 0; r == 0 && !buf_failed(&text) && at < text.length;) {

@@ -94,6 +94,20 @@ def test_toll_time_has_the_lines_of_gnu_time(here):
         assert shape([here.toll, "time", *options]) == shape(["/usr/bin/time", *options])
 
 
+@pytest.mark.parametrize("options", [[], ["-p"], ["-v"], ["-p", "-v"], ["-p", "-f", "%e"], ["-f", "%e", "-p"]],
+                         ids=" ".join)
+@pytest.mark.parametrize("end", ["exit 3", "kill -TERM $$"])
+def test_toll_time_reports_a_failure_as_gnu_time_does(here, options, end):
+    """In a line before the times, but in the form of POSIX."""
+    hostlib.skip_without("time")
+
+    def shape(*words):
+        status, out, err = here.call([*words, *options, "sh", "-c", end])
+        return status, out, re.sub(r"\?|\d[\d.:]*", "0", err.decode())
+
+    assert shape(here.toll, "time") == shape("/usr/bin/time")
+
+
 @pytest.mark.parametrize("letter", "CDEFIKMOPRSUWXZcekprstwx")
 def test_toll_time_has_every_letter_of_gnu_time(here, letter):
     """Each in the same form: with a colon, with decimals, with a percent sign."""
