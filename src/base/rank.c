@@ -42,15 +42,16 @@ static const struct {
     {"ALPS", "ALPS_APP_PE", NULL, "PMI_SIZE", "ALPS_APP_ID", NULL, NULL, NULL},
     {"Flux", "FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", "FLUX_JOB_ID", NULL, NULL,
      NULL},
-    /* srun --mpi=pmix, and below pmi2: Slurm knows more than PMI has. Hydra within such a step
-     * inherits all of that, and has a local rank besides. */
-    {"Slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID",
-     "PMIX_NAMESPACE", "slurm."},
-    {"PMIx", "PMIX_RANK", NULL, NULL, "PMIX_NAMESPACE", NULL, NULL, NULL},
+    /* Hydra starts its daemons with srun or prun where it finds them: its ranks inherit what those
+     * were given, and have a local rank besides. */
     {"Intel MPI", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "PMI_JOBID", NULL,
      "I_MPI_HYDRA_HOST_FILE", NULL},
     {"MPICH", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "PMI_JOBID", NULL, "MPI_LOCALRANKID",
      NULL},
+    /* srun --mpi=pmix, and below pmi2: Slurm knows more than PMI has. */
+    {"Slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID",
+     "PMIX_NAMESPACE", "slurm."},
+    {"PMIx", "PMIX_RANK", NULL, NULL, "PMIX_NAMESPACE", NULL, NULL, NULL},
     {"Slurm", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID",
      "SLURM_MPI_TYPE", "pmi2"},
     {"MPICH", "PMI_RANK", NULL, "PMI_SIZE", "PMI_JOBID", NULL, NULL, NULL},

@@ -254,6 +254,12 @@ static void test_rank_every_launcher(void **state)
         {{"SLURM_PROCID=0", "SLURM_STEP_ID=2", "SLURM_MPI_TYPE=pmi2", "PMI_RANK=3", "PMI_SIZE=8",
           "MPI_LOCALRANKID=1", "PMI_JOBID=77.2"}, /* Hydra, whose daemon Slurm started */
          {"3", "1", "8", "MPICH", "77.2"}},
+        {{"SLURM_PROCID=0", "SLURM_STEP_ID=2", "PMIX_RANK=0", "PMIX_NAMESPACE=slurm.pmix.77.2",
+          "PMI_RANK=3", "PMI_SIZE=8", "MPI_LOCALRANKID=1", "PMI_JOBID=5"},
+         {"3", "1", "8", "MPICH", "5"}},
+        {{"PMIX_RANK=0", "PMIX_NAMESPACE=prterun-n1-9@1", "PMI_RANK=3", "PMI_SIZE=8",
+          "MPI_LOCALRANKID=1", "I_MPI_HYDRA_HOST_FILE=h"},
+         {"3", "1", "8", "Intel MPI", ""}},
         {{"SPARK_EXECUTOR_ID=3", "SPARK_APPLICATION_ID=spark-1"},
          {"3", "", "", "Spark", "spark-1"}},
         {{"JOB_COMPLETION_INDEX=3"}, {"3", "", "", "Kubernetes", ""}},
