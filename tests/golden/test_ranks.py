@@ -88,6 +88,8 @@ def test_memory_at_the_same_time_is_not_the_sum_of_peaks(job):
         assert host["memory_bytes_sum_of_peaks"] == 600 * MIB
         assert host["cores_max"] == pytest.approx(2, rel=1e-3)
     assert found["together"]["memory_bytes_max_at_most"] == pytest.approx(800 * MIB, rel=1e-6)
+    for used in (*found["hosts"], found["together"]):
+        assert used["memory_bytes_max_at_least"] <= used["memory_bytes_max_at_most"]
     assert found["together"]["cores_max"] == pytest.approx(4, rel=1e-3)
     cpu = found["figures"]["cpu_seconds"]
     assert (cpu["min"], cpu["mean"], cpu["max"], cpu["sum"]) == (32, 32, 32, 128)

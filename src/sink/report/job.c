@@ -334,6 +334,7 @@ static void job_add_up(const struct report_job *j, unsigned host, struct job_sum
     }
     for (unsigned k = 0; k < j->columns; k++) {
         double low = sums->memory[k] / width, high = sums->peaks[k], cores = sums->cpu[k] / width;
+        low = low < high ? low : high; /* the mean of a steady column has a rounding error */
         ret->memory_low = low > ret->memory_low ? low : ret->memory_low;
         ret->memory_high = high > ret->memory_high ? high : ret->memory_high;
         ret->cores = cores > ret->cores ? cores : ret->cores;
