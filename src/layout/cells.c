@@ -2,6 +2,7 @@
 #include "layout/layout.h"
 
 #include "base/text/scan.h"
+#include "base/util.h"
 #include "layout/translation.h"
 
 #include <inttypes.h>
@@ -352,12 +353,15 @@ double cell_look(const struct translation *t, const struct row_of *r, size_t col
         value = 0;
     if (is_share_of_rows(r, c))
         return value;
-    int scale = find_option(t->choice, c->scale);
     value *= factor_of(c);
-    if (scale >= 0 && t->choice->layout->options[scale].is_number)
-        value *= cell_scale_number(t, r, scale);
-    else if (scale >= 0)
-        value *= t->choice->options[scale].factor;
+    const char *const scales[] = {c->scale, c->second_scale};
+    for (size_t i = 0; i < ARRAY_LEN(scales); i++) {
+        int scale = find_option(t->choice, scales[i]);
+        if (scale >= 0 && t->choice->layout->options[scale].is_number)
+            value *= cell_scale_number(t, r, scale);
+        else if (scale >= 0)
+            value *= t->choice->options[scale].factor;
+    }
     return cell_figure_divide(t, r, column, value);
 }
 

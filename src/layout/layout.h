@@ -57,11 +57,12 @@ struct layout_column {
     double factor;     /* from our unit to theirs; 0 is 1 */
     unsigned decimals; /* at most so many; 0: as many as the number has */
     unsigned flags;
-    const char *scale;     /* an option: multiplied by the factor of its word, or by its number */
-    const char *per;       /* an option or terms: it is divided by that */
-    const char *otherwise; /* terms that replace these when they are not known, or NULL */
-    const char *label;     /* in a text, with dots where the name has them */
-    const char *unit;      /* of an entry in a list */
+    const char *scale; /* an option: multiplied by the factor of its word, or by its number */
+    const char *second_scale; /* another one */
+    const char *per;          /* an option or terms: it is divided by that */
+    const char *otherwise;    /* terms that replace these when they are not known, or NULL */
+    const char *label;        /* in a text, with dots where the name has them */
+    const char *unit;         /* of an entry in a list */
 };
 
 /* When a table is written. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The job's share of energy, on recorded machines: by RAPL, per package, from a low to a high end."""
 
+import csv
 import json
 import os
 import shutil
@@ -119,6 +120,20 @@ def test_prices(tmp_path):
     assert read["cost_low"] == pytest.approx(0.01 + 0.4 * kwh, abs=1e-9)
     assert read["cost_high"] == pytest.approx(0.01 + 0.8 * kwh, abs=1e-9)
     assert (read["currency"], read["pue"]) == ("EUR", 1.5)
+
+
+@pytest.mark.parametrize("options, energy", [(("--energy", "--pue", "1.5"), 110), ((), 200)])
+def test_emissions_of_codecarbon_include_the_pue(tmp_path, options, energy):
+    """Energy and what comes from it, but not power, in both of its modes."""
+    pue = "" if options else ",pue=1.5"
+    summary(whole(tmp_path), "--system", *options, "-o", f"@codecarbon,carbon=300{pue}:{tmp_path}/e.csv")
+    [row] = csv.DictReader((tmp_path / "e.csv").read_text().splitlines())
+    kwh = energy * 1.5 / 3.6e6
+    assert row["tracking_mode"] == ("process" if options else "machine") and row["pue"] == "1.5"
+    assert float(row["cpu_energy"]) == float(row["energy_consumed"]) == pytest.approx(kwh)
+    assert float(row["emissions"]) == pytest.approx(0.3 * kwh)
+    assert float(row["emissions_rate"]) == pytest.approx(0.03 * kwh)
+    assert float(row["cpu_power"]) == pytest.approx(energy / 10)
 
 
 def test_carbon_of_a_file_changes_with_time(tmp_path):

@@ -78,8 +78,9 @@ const struct layout layout_gitlab = {
 /* ==== CodeCarbon ============================================================================== */
 
 /* The energy is that of the machine while the run lasted (tracking_mode machine), or, with
- * --energy, the high end of the job's share (process): there is one cell for an interval. What toll
- * neither measures nor looks up, such as the country, is empty. */
+ * --energy, the high end of the job's share (process): there is one cell for an interval.
+ * CodeCarbon applies the PUE to energy and emissions, not to power. What toll neither measures nor
+ * looks up, such as the country, is empty. */
 #define ENERGY "@processors_energy + @gpus_energy"
 
 /* clang-format off */
@@ -91,15 +92,15 @@ static const struct layout_column codecarbon[] = {
     {"run_id",          "@id",                TAKE_VALUE, .type = LAYOUT_TEXT},
     EMPTY("experiment_id"),
     {"duration",        "@elapsed",           TAKE_VALUE, .type = LAYOUT_FLOAT},
-    {"emissions",       ENERGY,               TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH / 1000, .scale = "carbon"},
-    {"emissions_rate",  ENERGY,               TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH / 1000, .scale = "carbon", .per = "@elapsed"},
+    {"emissions",       ENERGY,               TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH / 1000, .scale = "carbon", .second_scale = "pue"},
+    {"emissions_rate",  ENERGY,               TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH / 1000, .scale = "carbon", .second_scale = "pue", .per = "@elapsed"},
     {"cpu_power",       "@processors_energy", TAKE_VALUE, .type = LAYOUT_FLOAT, .per = "@elapsed"},
     {"gpu_power",       "@gpus_energy",       TAKE_VALUE, .type = LAYOUT_FLOAT, .per = "@elapsed"},
     EMPTY("ram_power"),
-    {"cpu_energy",      "@processors_energy", TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH},
-    {"gpu_energy",      "@gpus_energy",       TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH},
+    {"cpu_energy",      "@processors_energy", TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH, .scale = "pue"},
+    {"gpu_energy",      "@gpus_energy",       TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH, .scale = "pue"},
     EMPTY("ram_energy"),
-    {"energy_consumed", ENERGY,               TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH},
+    {"energy_consumed", ENERGY,               TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = KWH, .scale = "pue"},
     EMPTY("water_consumed"),
     EMPTY("country_name"),
     EMPTY("country_iso_code"),
@@ -139,7 +140,7 @@ static const struct layout_option codecarbon_options[] = {
     {.name = "pue",
      .is_number = true,
      .otherwise = "@pue",
-     .help = "power usage effectiveness, which is written but not applied, as in that tool"},
+     .help = "power usage effectiveness, which energy and emissions include, as in that tool"},
 };
 
 const struct layout layout_codecarbon = {
