@@ -181,6 +181,17 @@ void mlflow_facts_begin(struct buf *ops, const struct mlflow_facts *f, const str
     if (*run->id)
         mlflow_pairs_add(&tags, "toll.", "id", run->id);
     mlflow_pairs_add(&tags, "toll.", "host", run->host);
+    const struct parallel *place = &run->parallel;
+    const char *const of_job[][2] = {{"job_id", run->job.id},
+                                     {"array_index", run->job.array_index},
+                                     {"rank", place->rank},
+                                     {"local_rank", place->local_rank},
+                                     {"world_size", place->world_size},
+                                     {"launcher", place->launcher},
+                                     {"launch", place->launch}};
+    for (size_t i = 0; i < ARRAY_LEN(of_job); i++)
+        if (*of_job[i][1])
+            mlflow_pairs_add(&tags, "toll.", of_job[i][0], of_job[i][1]);
     if (f->with_command)
         mlflow_facts_add_command(&command, run);
     if (command.length && !buf_failed(&command))

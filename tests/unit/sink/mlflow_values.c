@@ -35,6 +35,20 @@ static void test_mlflow_facts_the_run(void **state)
     f.with_command = true;
     mlflow_facts_begin(&b, &f, &run);
     assert_non_null(strstr(b.data, "\"/usr/bin/train --key=hunter2\""));
+    assert_null(strstr(b.data, "rank"));
+    run.parallel = (struct parallel){"3", "1", "8", "Open MPI", "777"};
+    run.job = (struct batch_job){"90", "7"};
+    buf_clear(&b);
+    mlflow_facts_begin(&b, &f, &run);
+    static const char *const place[][2] = {
+        {"rank", "3"},    {"local_rank", "1"},  {"world_size", "8"},     {"launch", "777"},
+        {"job_id", "90"}, {"array_index", "7"}, {"launcher", "Open MPI"}};
+    for (size_t i = 0; i < ARRAY_LEN(place); i++) {
+        char tag[80];
+        snprintf(tag, sizeof tag, "{\"key\":\"toll.%s\",\"value\":\"%s\"}", place[i][0],
+                 place[i][1]);
+        assert_non_null(strstr(b.data, tag));
+    }
     buf_done(&b);
     sample_remove(&s);
 }
