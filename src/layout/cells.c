@@ -110,6 +110,13 @@ void python_integer(struct buf *b, double value)
 
 /* ==== Cell text =============================================================================== */
 
+/* Four decimals; the locale of the host program does not matter. */
+static void cell_text_seconds(char room[64], double seconds)
+{
+    uint64_t units = (uint64_t)(seconds * 10000 + 0.5);
+    snprintf(room, 64, "%" PRIu64 ".%04" PRIu64, units / 10000, units % 10000);
+}
+
 /* "1 day, 2:03:04" as Python writes a timedelta, without fractions of a second. */
 static void cell_text_hours(char room[64], double seconds)
 {
@@ -171,6 +178,7 @@ const char *cell_text(struct translation *t, const struct row_of *r, size_t colu
     case FACT_ID: text = run ? run->id : NULL; break;
     case FACT_KERNEL: text = run ? run->kernel : NULL; break;
     case FACT_TRACKING: return s->fact(s->of, FACT_TRACKING, 0) > 0 ? "process" : "machine";
+    case FACT_ELAPSED_TEXT: cell_text_seconds(room, cell_elapsed(r)); return room;
     case FACT_HOURS: cell_text_hours(room, cell_elapsed(r)); return room;
     case FACT_MINUTES: cell_text_minutes(room, cell_elapsed(r)); return room;
     case FACT_COMMAND:

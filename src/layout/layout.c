@@ -387,6 +387,7 @@ const char *const layout_fact_names[LAYOUT_FACTS] = {
     [FACT_ID] = "id",
     [FACT_KERNEL] = "kernel",
     [FACT_SECOND] = "second",
+    [FACT_ELAPSED_TEXT] = "elapsed_text",
     [FACT_HOURS] = "hours",
     [FACT_MINUTES] = "minutes",
     [FACT_UNKNOWN] = "unknown",

@@ -42,6 +42,7 @@ enum layout_fact {
     FACT_COMMAND,           /* a text: the words of the command */
     FACT_KERNEL,            /* a text */
     FACT_SECOND,            /* a text: local time, 2026-11-16T07:02:15 */
+    FACT_ELAPSED_TEXT,      /* a text: how long the run took, 62.0350 seconds */
     FACT_HOURS,             /* a text: how long the run took, 0:01:02, or 1 day, 2:03:04 */
     FACT_MINUTES,           /* a text: the same as GNU time writes it, 0:01.25 or 1:02:03 */
     FACT_UNKNOWN,           /* a text that is never known */

@@ -253,7 +253,7 @@ def test_the_benchmark_of_snakemake(here):
 def test_files_of_one_run_agree(place):
     """Each beside the summary of the same run."""
     result = place.run([sys.executable, "-c", JOB],
-                       ["-o", "@snakemake:s.tsv", "-o", "@gitlab:metrics.txt", "-o", "jobstats:js",
+                       ["-o", "@snakemake:s.tsv", "-o", "@snakemake:s.jsonl", "-o", "@gitlab:metrics.txt", "-o", "jobstats:js",
                         "-o", "@github-action-benchmark:b.json", "-o", "junit:j.xml", "-o", "@prmon:prmon.json",
                         "-o", "@prmon:prmon.txt", "-o", "@codecarbon,carbon=400:e.csv"])
     assert result.status == 0
@@ -266,6 +266,10 @@ def test_files_of_one_run_agree(place):
     assert snakemake["s"] == f"{wall:.4f}" and snakemake["cpu_time"] == f"{cpu:.2f}"
     assert snakemake["io_out"] == f"{written / 2**20:.2f}"
     assert float(snakemake["max_rss"]) >= 60
+    line = json.loads(place.path("s.jsonl").read_text())  # all digits; the seconds are a text there
+    assert list(line) == heading and line["s"] == snakemake["s"] and line["cpu_time"] == pytest.approx(cpu, rel=1e-6)
+    assert {key: f"{value:.2f}" for key, value in line.items() if isinstance(value, float)} | \
+        {key: value for key, value in line.items() if isinstance(value, str)} == snakemake
 
     report = dict(line.split(" ") for line in place.path("metrics.txt").read_text().splitlines())
     assert report["toll_cpu_seconds"] == f"{cpu:.1f}" and report["toll_exit_status"] == "0"

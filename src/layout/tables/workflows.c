@@ -51,34 +51,36 @@ const struct layout layout_nextflow = {
 
 /* ==== Snakemake =============================================================================== */
 
-/* Sizes in MiB, mean_load in percent of one core. NA was not collected. */
+/* Sizes in MiB, mean_load in percent of one core. NA was not collected. In the table numbers have
+ * two decimals; in JSON they have all, and the seconds are a text. */
 /* clang-format off */
-#define SIZE(key, terms_, take_) {key, terms_, take_, .type = LAYOUT_FLOAT, .factor = MIB, .decimals = 2, .flags = FIXED_DECIMALS}
-#define BENCHMARK                                                                                                                    \
-    {"s",         "@elapsed",           TAKE_VALUE, .type = LAYOUT_FLOAT, .decimals = 4, .flags = FIXED_DECIMALS},                   \
-    {"h:m:s",     "@hours",             TAKE_VALUE, .type = LAYOUT_TEXT},                                                            \
-    SIZE("max_rss", "@memory_peak",                  TAKE_VALUE),                                                                    \
-    SIZE("max_vms", "target_memory_virtual_bytes",   TAKE_MAX),                                                                      \
-    SIZE("max_uss", "target_memory_uss_bytes",       TAKE_MAX),                                                                      \
-    SIZE("max_pss", "target_memory_pss_bytes",       TAKE_MAX),                                                                      \
-    SIZE("io_in",   "target_storage_read_bytes",     TAKE_TOTAL),                                                                    \
-    SIZE("io_out",  "target_storage_written_bytes",  TAKE_TOTAL),                                                                    \
-    {"mean_load", "target_cpu_seconds", TAKE_TOTAL, .type = LAYOUT_FLOAT, .factor = 100, .decimals = 2, .flags = FIXED_DECIMALS, .per = "@elapsed"}, \
-    {"cpu_time",  "target_cpu_seconds", TAKE_TOTAL, .type = LAYOUT_FLOAT, .decimals = 2, .flags = FIXED_DECIMALS}
+#define IN_TABLE .type = LAYOUT_FLOAT, .decimals = 2, .flags = FIXED_DECIMALS
+#define IN_JSON  .type = LAYOUT_FLOAT
+#define BENCHMARK(in)                                                                     \
+    {"s",         "@elapsed_text",                TAKE_VALUE, .type = LAYOUT_TEXT},       \
+    {"h:m:s",     "@hours",                       TAKE_VALUE, .type = LAYOUT_TEXT},       \
+    {"max_rss",   "@memory_peak",                 TAKE_VALUE, in, .factor = MIB},         \
+    {"max_vms",   "target_memory_virtual_bytes",  TAKE_MAX,   in, .factor = MIB},         \
+    {"max_uss",   "target_memory_uss_bytes",      TAKE_MAX,   in, .factor = MIB},         \
+    {"max_pss",   "target_memory_pss_bytes",      TAKE_MAX,   in, .factor = MIB},         \
+    {"io_in",     "target_storage_read_bytes",    TAKE_TOTAL, in, .factor = MIB},         \
+    {"io_out",    "target_storage_written_bytes", TAKE_TOTAL, in, .factor = MIB},         \
+    {"mean_load", "target_cpu_seconds",           TAKE_TOTAL, in, .factor = 100, .per = "@elapsed"}, \
+    {"cpu_time",  "target_cpu_seconds",           TAKE_TOTAL, in}
+#define EXTENDED(in)                                                                      \
+    {"jobid",         "=jobid",             TAKE_VALUE, .type = LAYOUT_TEXT},             \
+    {"rule_name",     "=rule_name",         TAKE_VALUE, .type = LAYOUT_TEXT},             \
+    {"wildcards",     "=wildcards",         TAKE_VALUE, .type = LAYOUT_TEXT},             \
+    {"params",        "=params",            TAKE_VALUE, .type = LAYOUT_TEXT},             \
+    {"threads",       "=threads",           TAKE_VALUE, .type = LAYOUT_TEXT},             \
+    {"cpu_usage",     "target_cpu_seconds", TAKE_TOTAL, in, .factor = 100},               \
+    {"resources",     "=resources",         TAKE_VALUE, .type = LAYOUT_TEXT},             \
+    {"input_size_mb", "=input_size_mb",     TAKE_VALUE, .type = LAYOUT_TEXT}
 
-static const struct layout_column snakemake[] = {BENCHMARK};
-
-static const struct layout_column snakemake_extended[] = {
-    BENCHMARK,
-    {"jobid",         "=jobid",         TAKE_VALUE, .type = LAYOUT_TEXT},
-    {"rule_name",     "=rule_name",     TAKE_VALUE, .type = LAYOUT_TEXT},
-    {"wildcards",     "=wildcards",     TAKE_VALUE, .type = LAYOUT_TEXT},
-    {"params",        "=params",        TAKE_VALUE, .type = LAYOUT_TEXT},
-    {"threads",       "=threads",       TAKE_VALUE, .type = LAYOUT_TEXT},
-    {"cpu_usage",     "target_cpu_seconds", TAKE_TOTAL, .type = LAYOUT_FLOAT, .factor = 100, .decimals = 2, .flags = FIXED_DECIMALS},
-    {"resources",     "=resources",     TAKE_VALUE, .type = LAYOUT_TEXT},
-    {"input_size_mb", "=input_size_mb", TAKE_VALUE, .type = LAYOUT_TEXT},
-};
+static const struct layout_column snakemake[] = {BENCHMARK(IN_TABLE)};
+static const struct layout_column snakemake_json[] = {BENCHMARK(IN_JSON)};
+static const struct layout_column snakemake_extended[] = {BENCHMARK(IN_TABLE), EXTENDED(IN_TABLE)};
+static const struct layout_column snakemake_extended_json[] = {BENCHMARK(IN_JSON), EXTENDED(IN_JSON)};
 /* clang-format on */
 
 #define SNAKEMAKE_TABLE(format_, variant_, columns_)                                               \
@@ -90,8 +92,8 @@ static const struct layout_column snakemake_extended[] = {
 static const struct layout_table snakemake_tables[] = {
     SNAKEMAKE_TABLE("csv", "usual", snakemake),
     SNAKEMAKE_TABLE("csv", "extended", snakemake_extended),
-    SNAKEMAKE_TABLE("jsonl", "usual", snakemake),
-    SNAKEMAKE_TABLE("jsonl", "extended", snakemake_extended),
+    SNAKEMAKE_TABLE("jsonl", "usual", snakemake_json),
+    SNAKEMAKE_TABLE("jsonl", "extended", snakemake_extended_json),
 };
 
 static const struct layout_word snakemake_columns[] = {
