@@ -2,7 +2,7 @@
  * The string that jobstats keeps in the comment of a job of Slurm: "JS1:", and in base64 of gzip
  *
  *   {"nodes": {"node12": {
- *      "cpus": 4,
+ *      "cpus": 4,                        that the job may use, 1.5 with a quota
  *      "total_memory": 8589934592,       what the job may use, bytes
  *      "used_memory": 3221225472,        at most
  *      "total_time": 120.5,              of its CPUs, seconds
@@ -57,7 +57,8 @@ static void jobstats_put_gpus(struct json_out *j, const struct summary *s, const
 static void jobstats_add_json(struct buf *b, const struct summary *s)
 {
     const struct target_summary *t = &s->whole;
-    const struct limit *memory = &t->limits.of[LIMIT_MEMORY_BYTES];
+    const struct limit *cpus = &t->limits.of[LIMIT_CPUS],
+                       *memory = &t->limits.of[LIMIT_MEMORY_BYTES];
     const struct series *cpu = &t->series[PART_COMBINED][process_cpu_seconds];
     struct memory_peak peak = summary_memory_peak(s, UINT64_MAX);
     size_t gpus = 0;
@@ -72,7 +73,9 @@ static void jobstats_add_json(struct buf *b, const struct summary *s)
     json_object(&j);
     json_key(&j, s->run->host);
     json_object(&j);
-    jobstats_put(&j, "cpus", s->run->cpus ? (double)s->run->cpus : (double)NAN, 0);
+    double cores = cpus->known && !cpus->unlimited ? cpus->cores : (double)s->run->cpus;
+    jobstats_put(&j, "cpus", cores > 0 ? cores : (double)NAN,
+                 cores == (double)(uint64_t)cores ? 0 : 2);
     jobstats_put(&j, "total_memory",
                  memory->known && !memory->unlimited ? (double)memory->value : (double)NAN, 0);
     jobstats_put(&j, "used_memory", peak.quality == QUALITY_UNKNOWN ? (double)NAN : peak.bytes, 0);

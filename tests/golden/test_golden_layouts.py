@@ -2,7 +2,9 @@
 """Recorded runs in every layout: byte for byte, in the shape that the other tool's users know, and
 with figures worked out here from our own outputs of the same run."""
 
+import base64
 import csv
+import gzip
 import io
 import itertools
 import json
@@ -549,3 +551,11 @@ def test_an_old_record_says_what_it_said(tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
     found = [json.loads(line) for line in again.read_text().splitlines()]
     assert [line["pss_bytes"] for line in found[:4]] == [28715008] * 4
+
+
+def test_jobstats_has_what_may_be_used(tmp_path):
+    """The quota of the cgroup, as its limit of memory: jobstats divides by both."""
+    run = recorded.fixture_of("limits-cgroup2")
+    assert recorded.replay(run, "-q", "-o", f"jobstats:{tmp_path}/js").returncode == 0
+    [node] = json.loads(gzip.decompress(base64.b64decode((tmp_path / "js").read_text()[4:])))["nodes"].values()
+    assert (node["cpus"], node["total_memory"]) == (1.5, 128 << 20)
