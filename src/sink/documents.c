@@ -20,6 +20,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void jobstats_put(struct json_out *j, const char *key, double value, unsigned decimals)
 {
@@ -33,10 +34,29 @@ static void jobstats_put(struct json_out *j, const char *key, double value, unsi
     buf_done(&text);
 }
 
+/* What a machine calls a GPU, unless two of them share it: of different vendors, or parts of one.
+ */
+static bool jobstats_has_own_index(const struct summary *s, const struct entity *gpu)
+{
+    const char *index = entity_label(gpu, "index");
+    size_t same = 0;
+    for (size_t i = 0; index && i < s->instance_count; i++) {
+        const struct entity *other = &s->instances[i].instance->entity;
+        const char *its = other->kind == ENTITY_GPU ? entity_label(other, "index") : NULL;
+        same += its && strcmp(its, index) == 0;
+    }
+    return same == 1;
+}
+
 /* One figure of every GPU, by its number. */
 static void jobstats_put_gpus(struct json_out *j, const struct summary *s, const char *key,
                               enum metric_id id, bool is_mean, double factor)
 {
+    bool has_indices = true;
+    for (size_t i = 0; i < s->instance_count; i++) {
+        const struct entity *e = &s->instances[i].instance->entity;
+        has_indices &= e->kind != ENTITY_GPU || jobstats_has_own_index(s, e);
+    }
     json_key(j, key);
     json_object(j);
     for (size_t i = 0, number = 0; i < s->instance_count; i++) {
@@ -47,7 +67,7 @@ static void jobstats_put_gpus(struct json_out *j, const struct summary *s, const
             continue;
         snprintf(name, sizeof name, "%zu", number++);
         if (series->count)
-            jobstats_put(j, name,
+            jobstats_put(j, has_indices ? entity_label(&gpu->instance->entity, "index") : name,
                          (is_mean ? series_mean(series, metric_of(id)) : series->max) * factor,
                          is_mean ? 1 : 0);
     }

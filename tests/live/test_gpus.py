@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """GPUs through the real command, with a fake of NVIDIA's library that says what a file tells it to
 (tests/fakes/nvml.c): toll must give those figures to the digit, and survive what drivers do."""
+import base64
 import concurrent.futures
 import csv
+import gzip
 import json
 import os
 import pathlib
@@ -386,6 +388,16 @@ def test_errors_are_noted_once(here):
     assert len(noted_errors) == 2, result.notes
     assert "cannot read power (error 4, an error of the fake)" in noted_errors[0] + noted_errors[1]
     assert "cannot read temperature (error 999, " in noted_errors[0] + noted_errors[1]
+
+
+def test_jobstats_has_the_number_of_the_gpu(here):
+    """As the machine counts them, when only one of them is measured."""
+    result = Driver(here, "gpus 3\n2.utilization 60\n" + FIGURES).run(
+        "--gpus", "2", "-o", "jobstats:js", "-o", "run.jsonl", job=["sh", "-c", job_until(recorded(FRAME))])
+    assert result.status == 0
+    text = gzip.decompress(base64.b64decode(here.path("js").read_text()[len("JS1:"):]))
+    [node] = json.loads(text)["nodes"].values()
+    assert set(node["gpu_utilization"]) == set(node["gpu_total_memory"]) == {"2"}
 
 
 def test_memory_of_the_machine(here):
