@@ -85,6 +85,11 @@ def test_a_whole_page(run, tmp_path):
     assert all(value for tag, name, value in page.attributes if (tag, name) == ("svg", "aria-label"))
     words = " ".join(page.text)
     assert "nan" not in words.lower().split() and "inf" not in words.split()
+    assert "≥" not in [text.strip() for text in page.text], "a bound without a figure"
+    text = (tmp_path / "r.html").read_text()
+    peak = re.search(r"<dt>Peak memory</dt><dd>(.*?)<", text)
+    for used in re.findall(r"Memory, peak<small>machine<.*?<td class=\"n\">(.*?) of ", text, re.S):
+        assert used == peak[1]
     xml.dom.minidom.parse(str(tmp_path / "r.svg"))
     assert (tmp_path / "r.md").read_text().startswith("### ")
 

@@ -44,12 +44,17 @@ class Findings(dict):
 
 
 def find(place, command, before=(), options=("-i", "50ms"), **kw):
-    """The findings of a run; `before` starts toll, with the limits that its job inherits."""
-    status, _, err = place.call([*before, place.toll, "run", "-q", *options, "-o", "r.html", "--",
-                                 *command], **kw)
+    """The findings of a run; `before` starts toll, with the limits that its job inherits. Its record
+    has the same."""
+    status, _, err = place.call([*before, place.toll, "run", "-q", *options, "-o", "r.html",
+                                 "-o", "r.jsonl", "--", *command], **kw)
     assert b"toll:" not in err, err
     found = Findings(place.path("r.html"))
     place.path("r.html").unlink()
+    subprocess.run([place.toll, "report", place.path("r.jsonl"), "-o", place.path("r.html")], check=True)
+    assert Findings(place.path("r.html")) == found
+    for name in ("r.html", "r.jsonl"):
+        place.path(name).unlink()
     return found, status
 
 

@@ -90,6 +90,11 @@ static bool report_put_machine_answer(const struct report *r, const struct repor
     return false;
 }
 
+static struct memory_peak report_memory_peak(const struct report *r)
+{
+    return summary_memory_peak(r->summary, r->selection->parts[PART_COMBINED]);
+}
+
 bool report_put_answer(const struct report *r, const struct report_answer *a, struct buf *b,
                        enum quality *ret_quality)
 {
@@ -103,8 +108,7 @@ bool report_put_answer(const struct report *r, const struct report_answer *a, st
     enum quality q = report_quality(r, a->id);
     double figure = a->is_mean ? report_mean(r, a->id) : report_figure(r, a->id);
     if (a->id == process_memory_rss_bytes && r->summary->has_target) {
-        struct memory_peak peak = summary_memory_peak(r->summary,
-                                                      r->selection->parts[PART_COMBINED]);
+        struct memory_peak peak = report_memory_peak(r);
         q = peak.quality;
         figure = peak.bytes;
     }
@@ -132,6 +136,14 @@ unsigned report_used(const struct report *r, struct limit_used ret[LIMITS])
     cpus->has_used = report_quality(r, process_cpu_cores) != QUALITY_UNKNOWN;
     cpus->used = cpus->has_used ? report_mean(r, process_cpu_cores) : 0;
     cpus->used_is_least = report_quality(r, process_cpu_cores) == QUALITY_LOWER_BOUND;
+    /* The peak is that of the answer, with its quality. */
+    struct limit *memory = &limits.of[LIMIT_MEMORY_BYTES];
+    if (memory->has_used && memory->whose && strcmp(memory->whose, "target") == 0) {
+        struct memory_peak peak = report_memory_peak(r);
+        memory->has_used = peak.quality != QUALITY_UNKNOWN;
+        memory->used = peak.bytes;
+        memory->used_is_least |= peak.quality == QUALITY_LOWER_BOUND;
+    }
     unsigned count = limits_used(&limits, ret);
     for (unsigned i = 0; i < count; i++)
         ret[i].limit = &r->summary->whole.limits.of[ret[i].kind];

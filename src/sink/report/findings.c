@@ -471,6 +471,20 @@ static bool gpu_starved_share(const struct trace *gpu, const struct trace *cpu, 
     return true;
 }
 
+/* How often the GPU was read. A record has no such number in its summary, so it is that of the curve;
+ * of a GPU without one, as there are more GPUs than curves, that of the GPU that was read least. */
+static uint64_t gpu_readings(const struct report *r, const struct trace *own)
+{
+    uint64_t least = UINT64_MAX;
+    if (own)
+        return own->count;
+    for (unsigned i = 0; i < REPORT_CHARTS; i++)
+        for (unsigned k = 0; k < r->charts[i].count; k++)
+            if (r->charts[i].series[k].id == gpu_utilization_ratio)
+                least = min_u64(least, r->charts[i].series[k].trace.count);
+    return least == UINT64_MAX ? 0 : least;
+}
+
 static void find_gpus(const struct report *r, struct report_findings *f)
 {
     static const struct {
@@ -495,11 +509,11 @@ static void find_gpus(const struct report *r, struct report_findings *f)
             if (t->instance->entity.kind != ENTITY_GPU)
                 continue;
             const struct series *busy = &t->series[gpu_utilization_ratio - gpu_first];
-            if (!busy->observed_ns || busy->count < LEAST_SAMPLES)
+            const struct trace *trace = trace_of(r, gpu_utilization_ratio, t->instance->number);
+            if (!busy->observed_ns || gpu_readings(r, trace) < LEAST_SAMPLES)
                 continue;
             all++;
             double own = series_mean(busy, metric_of(gpu_utilization_ratio)), starved, worked;
-            const struct trace *trace = trace_of(r, gpu_utilization_ratio, t->instance->number);
             bool is_unused = busy->max < GPU_UNUSED;
             bool is_starved = !is_unused && cpu && trace &&
                               gpu_starved_share(trace, cpu, least_cores, &starved, &worked,

@@ -375,8 +375,9 @@ static void html_figure_row(struct buf *b, const struct metric *m, const struct 
     buf_printf(b, "</th>%s<td class=\"n\" data-is=\"%s\">%s", is_counter ? "" : empty,
                is_counter ? "total" : "peak", q == QUALITY_LOWER_BOUND ? "≥ " : "");
     human_number(b, m, figure);
+    bool has_mean = !is_counter || m->unit != UNIT_seconds; /* not seconds per second */
     buf_printf(b, "</td>%s<td class=\"n\" data-is=\"mean\">%s", is_counter ? empty : "",
-               q == QUALITY_LOWER_BOUND ? "≥ " : "");
+               q == QUALITY_LOWER_BOUND && has_mean ? "≥ " : "");
     if (is_counter)
         human_rate(b, m, series_mean(s, m));
     else
