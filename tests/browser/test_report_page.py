@@ -399,6 +399,42 @@ def test_a_value_after_a_gap_has_a_width(browser, plain, tmp_path):
         assert page.run("[...tollCharts[0][0].data[1]]") == [1, 1, 2, None, 3, 3, 4, None, 5, None, 6]
 
 
+def test_many_samples_in_a_pixel(browser, plain, tmp_path):
+    """Samples of 0 and 4000 by turns, and one of 9000: the line is the mean, so that it does not fill the
+    chart, and the band reaches up to the peak. Zoomed in, every sample is drawn."""
+    points, peak = 20_000, 10_000
+    values = [9000 if i == peak else 4000 * (i % 2) for i in range(points)]
+    series = {"colour": 0, "name": "", "time": 0, "merged": 1, "scale": 1,
+              "values": digits(b - a for a, b in zip([0] + values, values))}
+    path = with_charts(plain, tmp_path / "dense.html", seconds=points,
+                       times=[digits([2] + [0] * (points - 1))],
+                       charts=[{"unit": "count", "series": [series]}])
+    # The shares of pixels that are of a line, and of anything that is drawn.
+    drawn = """(() => {{
+        const u = tollCharts[0][0], dpr = devicePixelRatio, {{ctx, bbox}} = u;
+        const [x, width] = [{x}, {width}];
+        const {{data}} = ctx.getImageData(x, bbox.top, width, bbox.height);
+        let lines = 0, all = 0;
+        for (let i = 0; i < data.length; i += 4) {{
+            lines += data[i] < 60 && data[i + 2] > 150 && data[i + 3] > 200;
+            all += data[i + 3] > 40;
+        }}
+        return [lines / data.length * 4, all / data.length * 4];
+    }})()"""
+    everywhere = drawn.format(x="bbox.left + 2", width="bbox.width - 4")
+    at_peak = drawn.format(x=f"Math.floor(u.valToPos({peak}.5, 'x', true) / dpr) * dpr", width="dpr")
+    with browser.page() as page:
+        page.open(path)
+        page.drawn()
+        assert page.errors() == []
+        assert 0 < page.run(everywhere)[0] < 0.1, "a line, not a block"
+        assert page.run(at_peak)[1] > 0.8, "the band reaches the peak"
+        assert "share a pixel" in page.run("document.querySelector('.charts').textContent")
+        page.run("for (let i = 0; i < 10; i++) document.querySelector('.zoom button').click()")
+        page.drawn()
+        assert page.run("tollCharts[0][0].series[1]._paths.range") is None
+
+
 def test_a_million_points(browser, plain, tmp_path):
     """Ten series of 100,000 points: a move of the cursor is handled and drawn in 300 ms, as a reader
     who moves a mouse expects. The median was 33 ms, two frames of a screen, with a load of seven on

@@ -257,6 +257,75 @@
         return data;
     };
 
+    // Where several points share a pixel, a line through all of them would be a block. Then the line is
+    // their mean and a band their range, as in the pictures.
+    const isDense = self => {
+        const [from, until] = self.series[0].idxs;
+        return until - from > 2 * self.bbox.width / devicePixelRatio;
+    };
+
+    // Stretches without a gap, each with the mean, least and most of its pixels. A value stands for the
+    // time since the one before it.
+    const condense = (self, column, isMerged) => {
+        const xs = self.data[0], values = self.data[column], [from, until] = self.series[0].idxs;
+        const lows = self.data[column + isMerged], highs = self.data[column + 2 * isMerged];
+        const stretches = [];
+        let stretch = null, last = null, before = xs[Math.max(from - 1, 0)];
+        for (let i = from; i <= until; i++) {
+            const value = values[i];
+            if (value === null)
+                stretch = last = null;
+            if (value == null)
+                continue;
+            const at = Math.floor(self.valToPos(xs[i], "x", true) / devicePixelRatio);
+            const time = Math.max(xs[i] - before, 1e-9);
+            before = xs[i];
+            if (!stretch)
+                stretches.push(stretch = []);
+            if (!last || last.at != at)
+                stretch.push(last = {at, sum: 0, time: 0, low: lows[i], high: highs[i]});
+            last.sum += value * time;
+            last.time += time;
+            last.low = Math.min(last.low, lows[i]);
+            last.high = Math.max(last.high, highs[i]);
+        }
+        return stretches;
+    };
+
+    // The line and the area of the means, and the band, as paths.
+    const densePaths = (self, column, isMerged) => {
+        const stroke = new Path2D(), fill = new Path2D(), range = new Path2D();
+        const y = value => self.valToPos(value, "y", true), zero = y(0);
+        const x = one => (one.at + 0.5) * devicePixelRatio, half = devicePixelRatio / 2;
+        condense(self, column, isMerged).forEach(stretch => {
+            stretch.forEach((one, i) => {
+                const mean = y(one.sum / one.time), low = y(one.low) + half, high = y(one.high) - half;
+                stroke[i ? "lineTo" : "moveTo"](x(one), mean);
+                fill[i ? "lineTo" : "moveTo"](x(one), mean);
+                range.rect(x(one) - half, high, 2 * half, low - high);
+            });
+            fill.lineTo(x(stretch[stretch.length - 1]), zero);
+            fill.lineTo(x(stretch[0]), zero);
+            fill.closePath();
+        });
+        return {stroke, fill, range, clip: null, band: null, gaps: null, flags: 1};
+    };
+
+    const drawRanges = (self, shown) => {
+        const {ctx, bbox} = self;
+        if (!isDense(self))
+            return;
+        ctx.save();
+        ctx.beginPath();
+        ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+        ctx.clip();
+        shown.forEach(({one, at}) => {
+            ctx.fillStyle = colour("c" + one.colour) + "40";
+            ctx.fill(self.series[at]._paths.range);
+        });
+        ctx.restore();
+    };
+
     // Adds the chart to its figure. `group` is what all charts of a run have in common.
     const makeChart = (figure, chart, run, group) => {
         const svg = figure.querySelector("svg.chart"), head = figure.querySelector(".head");
@@ -268,21 +337,24 @@
             const columns = readSeries(one, group.times[one.time]), at = series.length;
             const stroke = () => colour("c" + one.colour);
             tables.push(columns);
-            // A sample stands for the time since the one before it, as in the pictures. Where several
+            const isMerged = columns.length > 2;
+            // A sample stands for the time since the one before it, as in the pictures. Where two
             // share a pixel that does not show, and a line is drawn much faster.
             const line = uPlot.paths.linear(), steps = uPlot.paths.stepped({align: -1});
-            const paths = (self, column, from, until) => (one.merged > 1
-                || until - from > self.bbox.width ? line : steps)(self, column, from, until);
+            const paths = (self, column, from, until) => isDense(self)
+                ? densePaths(self, column, isMerged)
+                : (isMerged || until - from > self.bbox.width ? line : steps)(self, column, from, until);
             // The first has an area, as in the pictures.
             const fill = one === chart.series[0] ? () => colour("c" + one.colour) + "17" : null;
             series.push({label: one.name, stroke, width: 1.6, paths, fill,
                 points: {show: false, filter: isolated, fill: stroke, size: 6}});
-            if (columns.length > 2) {
+            if (isMerged) {
                 const edge = {label: "", width: 0, points: {show: false}};
                 series.push({...edge}, {...edge});
-                bands.push({series: [at + 2, at + 1], fill: () => colour("c" + one.colour) + "38"});
+                bands.push({series: [at + 2, at + 1],
+                    fill: self => isDense(self) ? "transparent" : colour("c" + one.colour) + "38"});
             }
-            shown.unshift({one, at, isMerged: columns.length > 2});
+            shown.unshift({one, at, isMerged});
         });
         const top = max => {
             const limit = chart.limit ? chart.limit[1] : 0;
@@ -319,7 +391,7 @@
             },
             hooks: {
                 drawClear: [self => drawMarks(self, run)],
-                draw: [self => drawLimit(self, chart)],
+                draw: [self => drawRanges(self, shown), self => drawLimit(self, chart)],
                 setCursor: [self => describe(self)],
                 setSelect: [self => {
                     const {left, width} = self.select;
@@ -467,6 +539,9 @@
         const text = merged > 1
             ? "A point stands for " + merged + " samples or fewer: the line is their mean, the band "
                 + "reaches from the smallest to the largest, and no sampled peak is lost. "
+            : group.charts.some(isDense)
+            ? "Every sample is a point. Where several share a pixel, the line is their mean, and the band "
+                + "reaches from the smallest to the largest. "
             : "Every sample is a point. ";
         note.after(make("p", "legend", text + "What happened between two samples is unknown."));
         note.classList.add("replaced");
