@@ -221,6 +221,19 @@ def test_the_timeline_has_the_colours_and_events_of_the_charts(browser, hostile)
         assert len(pairs) == len(HOSTILE) + 2 and all(bar == band for bar, band in pairs), pairs
 
 
+def test_phases_of_one_name_have_one_colour(browser, tmp_path):
+    script = "for i in 1 2 3; do for name in load step; do $0 mark phase begin $name; sleep 0.05; " \
+        "$0 mark phase end $name; done; done"
+    subprocess.run([TOLL, "run", "-q", "-i", "10ms", "-o", tmp_path / "r.html", "--", "sh", "-c", script, TOLL],
+                   check=True)
+    with browser.page(has_script=False) as page:
+        page.open(tmp_path / "r.html")
+        bars = page.run("[...document.querySelectorAll('.timeline .ph')].map(bar => "
+                        "bar.textContent.split(' ')[0] + getComputedStyle(bar).fill)")
+        assert len(bars) == 6 and len(set(bars)) == 2, bars
+        assert len({bar[4:] for bar in bars}) == 2, bars
+
+
 def boxes_of(page, selector):
     """Left, right, top and bottom of the elements that are shown."""
     return page.run(f"[...document.querySelectorAll('{selector}')].map(e => e.getBoundingClientRect())"
@@ -547,7 +560,7 @@ def test_hostile_names_at_the_cursor(browser, hostile):
         left, top, _, height = box(page, ".u-over")
         phases = page.run("JSON.parse(document.querySelector('script.data').textContent).phases")
         assert {name[:60] for name, *_ in phases} > {name[:60] for name in HOSTILE}
-        for name, begin, end in phases:
+        for name, begin, end, _ in phases:
             x = page.run(f"tollCharts[0][0].valToPos({(begin + end) / 2}, 'x')")
             page.mouse("mouseMoved", left + x, top + height / 2)
             page.drawn()

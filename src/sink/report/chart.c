@@ -318,7 +318,7 @@ static void chart_draw_marks(const struct report *r, struct buf *b, const struct
         const struct report_span *s = &r->phases[i];
         double from = chart_x(min_u64(s->from_ns, scale->all_ns), scale->all_ns);
         double until = chart_x(min_u64(s->until_ns, scale->all_ns), scale->all_ns);
-        buf_printf(b, "<rect class=\"p%s\" x=\"", i % 2 ? " q" : "");
+        buf_printf(b, "<rect class=\"p p%u\" x=\"", s->colour);
         buf_double_fixed(b, from, 1);
         buf_printf(b, "\" y=\"%d\" height=\"%d\" width=\"", TOP, PLOT_HEIGHT);
         buf_double_fixed(b, until > from ? until - from : 0.5, 1);

@@ -521,6 +521,15 @@ unsigned report_tree(const struct report *r, struct tree_row ret[REPORT_PROCESSE
     return count;
 }
 
+/* Phases of one name have one colour; names take turns. */
+static unsigned report_phase_colour(struct report *r, const char *name)
+{
+    for (unsigned i = 0; i < r->phase_count; i++)
+        if (strcmp(r->phases[i].name, name) == 0)
+            return r->phases[i].colour;
+    return r->phase_names++ % PHASE_COLOURS;
+}
+
 void report_add_mark(struct report *r, const struct run_mark *m)
 {
     if (m->kind == MARK_EVENT && r->event_count < REPORT_EVENTS) {
@@ -531,11 +540,13 @@ void report_add_mark(struct report *r, const struct run_mark *m)
         r->events_left_out++;
     } else if (m->kind == MARK_PHASE_END && m->phase && r->phase_count < REPORT_PHASES) {
         const struct phase *p = m->phase;
+        unsigned colour = report_phase_colour(r, m->name);
         struct report_span *s = &r->phases[r->phase_count++];
         *s = (struct report_span){
             .pid = p->pid,
             .from_ns = p->begin_ns - min_u64(m->start_ns, p->begin_ns),
             .until_ns = p->end_ns - min_u64(m->start_ns, p->end_ns),
+            .colour = colour,
         };
         snprintf(s->name, sizeof s->name, "%s", m->name);
     } else if (m->kind == MARK_PHASE_END) {

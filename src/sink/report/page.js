@@ -168,9 +168,9 @@
         ctx.beginPath();
         ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
         ctx.clip();
-        run.phases.forEach(([, from, until], i) => {
+        run.phases.forEach(([, from, until, number]) => {
             ctx.globalAlpha = 0.07;
-            ctx.fillStyle = colour(i % 2 ? "c5" : "c1");
+            ctx.fillStyle = colour(["c1", "c5", "c2"][number]);
             ctx.fillRect(x(from), bbox.top, Math.max(x(until) - x(from), 1), bbox.height);
         });
         ctx.globalAlpha = 1;

@@ -112,12 +112,14 @@ bool chart_series_add(struct chart_series *s, union value value, const struct fr
 /* ==== Model =================================================================================== */
 
 enum { REPORT_CHARTS = 13, REPORT_EVENTS = 200, REPORT_PHASES = 200, REPORT_PROCESSES = 60 };
+enum { PHASE_COLOURS = 3 };
 
 /* Something with a beginning and an end on the timeline. */
 struct report_span {
     char name[ENTITY_NAME_BYTES];
     pid_t pid;
     uint64_t from_ns, until_ns; /* since the start of the run */
+    unsigned colour;            /* of a phase: less than PHASE_COLOURS, the same for its name */
 
     pid_t parent;        /* of a process from here on */
     double cpu_seconds;  /* its own, without children */
@@ -146,7 +148,7 @@ struct report {
     uint64_t frames;
     struct chart charts[REPORT_CHARTS];
     struct report_span *phases, *processes; /* owned */
-    unsigned phase_count, process_count;
+    unsigned phase_count, process_count, phase_names;
     uint64_t phases_left_out, processes_left_out;
     struct report_event *events; /* owned */
     unsigned event_count;

@@ -234,7 +234,7 @@ static void script_put_marks(const struct report *r, struct buf *b)
         buf_seconds(b, r->phases[i].from_ns);
         buf_putc(b, ',');
         buf_seconds(b, r->phases[i].until_ns);
-        buf_putc(b, ']');
+        buf_printf(b, ",%u]", r->phases[i].colour);
     }
     buf_puts(b, "],\"events\":[");
     for (unsigned i = 0; i < r->event_count; i++) {

@@ -174,11 +174,13 @@ static void timeline_draw_name(struct buf *b, const struct timeline_bar *bar, un
 }
 
 static void timeline_draw_bar(struct buf *b, const struct timeline_bar *bar, unsigned row,
-                              const char *class)
+                              bool is_phase)
 {
     const struct report_span *s = bar->span;
-    buf_printf(b, "<rect class=\"%s\" rx=\"2\" y=\"%u\" height=\"%d\" x=\"", class,
-               CHART_TOP + row * BAR_STEP, BAR);
+    buf_puts(b, "<rect class=\"tb");
+    if (is_phase)
+        buf_printf(b, " ph p%u", s->colour);
+    buf_printf(b, "\" rx=\"2\" y=\"%u\" height=\"%d\" x=\"", CHART_TOP + row * BAR_STEP, BAR);
     chart_put_x(b, bar->from, true);
     buf_puts(b, "\" width=\"");
     chart_put_x(b, bar->until - bar->from, true);
@@ -194,7 +196,7 @@ static void timeline_draw_bar(struct buf *b, const struct timeline_bar *bar, uns
 
 /* The bars of a part, row by row. A phase has the colour that its band has in the charts. */
 static void timeline_draw_part(struct buf *b, const struct timeline_part *p, unsigned first_row,
-                               const struct report_span *phases)
+                               bool is_phases)
 {
     for (unsigned row = 0; row < p->rows; row++) {
         double before = CHART_LEFT, phone_before = CHART_LEFT;
@@ -206,11 +208,7 @@ static void timeline_draw_part(struct buf *b, const struct timeline_part *p, uns
             for (unsigned k = i + 1; k < p->count && after >= CHART_WIDTH; k++)
                 if (p->bars[k].row == row)
                     after = p->bars[k].start;
-            bool is_odd = phases && (bar->span - phases) % 2;
-            timeline_draw_bar(b, bar, first_row + row,
-                              !phases  ? "tb"
-                              : is_odd ? "tb ph q"
-                                       : "tb ph");
+            timeline_draw_bar(b, bar, first_row + row, is_phases);
             timeline_draw_name(b, bar, first_row + row, &before, &phone_before, after);
         }
     }
@@ -231,6 +229,10 @@ static void timeline_draw_events(const struct report *r, struct buf *b, int bott
         buf_printf(b, "\" y1=\"%d\" y2=\"%d\"><title>event ", CHART_TOP, bottom);
         html_put(b, name);
         buf_puts(b, "</title></line>");
+    }
+    for (unsigned i = 0; i < r->event_count; i++) {
+        const char *name = r->events[i].name;
+        double x = chart_x(min_u64(r->events[i].at_ns, all_ns), all_ns);
         size_t fits = utf8_fitting(name, strlen(name), EVENT_LETTERS);
         double width = (double)(utf8_columns(name, fits) + 2) * CHART_LETTER;
         bool at_end = x + width > CHART_WIDTH, is_shown[2];
@@ -279,10 +281,10 @@ struct timeline_drawn timeline_draw(const struct report *r, struct buf *b)
     }
     if (phases->count)
         timeline_draw_heading(b, above, "Phases");
-    timeline_draw_part(b, phases, above, r->phases);
+    timeline_draw_part(b, phases, above, true);
     if (processes->count)
         timeline_draw_heading(b, above + phases->rows, "Processes");
-    timeline_draw_part(b, processes, above + phases->rows, NULL);
+    timeline_draw_part(b, processes, above + phases->rows, false);
     buf_puts(b, "</svg>\n");
     struct timeline_drawn drawn = {phases->count, processes->count};
     free(parts);
