@@ -678,8 +678,17 @@ void job_html(struct sink *s, const struct report_job *j)
     forms_html_chart(b, j, "Resident memory", j->memory_over, metric_of(process_memory_rss_bytes),
                      1);
     forms_html_chart(b, j, "Imbalance of CPU time, max / mean − 1", j->imbalance_over, NULL, 2);
+    buf_puts(b, "</div>\n");
+    if (j->columns) {
+        double width = (double)(UINT64_C(1) << j->shift) / 1e9;
+        buf_puts(b, "<p class=\"legend\">These pictures, and those of each rank, show ");
+        human_seconds(b, width * j->columns);
+        buf_puts(b, " from left to right, from the start of the first rank, in steps of ");
+        human_seconds(b, width);
+        buf_puts(b, ".</p>\n");
+    }
     buf_puts(b,
-             "</div></section>\n<section><h2>Hosts</h2>\n<div class=\"wide\"><table><tr><th>host"
+             "</section>\n<section><h2>Hosts</h2>\n<div class=\"wide\"><table><tr><th>host"
              "</th><th class=\"n\">ranks</th><th class=\"n\">cores, at most</th><th class=\"n\">"
              "memory at the same time, at most</th><th class=\"n\">sum of the peaks</th></tr>\n");
     for (size_t h = 0; h < j->host_count && h < ROWS; h++) {
