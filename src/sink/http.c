@@ -161,6 +161,7 @@ enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request
     int r = http_send(h, request, answer);
     if (r < 0) {
         snprintf(a->why, sizeof a->why, "%s", answer->why);
+        http_mask_credentials(h, s->place, a->why);
         return r == -EINVAL ? DELIVERY_REFUSED : DELIVERY_AGAIN; /* -EINVAL: not a URL */
     }
     if (answer->status >= 200 && answer->status < 300) {
@@ -168,6 +169,7 @@ enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request
         return DELIVERY_DONE;
     }
     http_describe(answer, a->why, sizeof a->why);
+    http_mask_credentials(h, s->place, a->why);
     a->wait_ns = answer->retry_after_ns;
     if (http_is_worth_a_retry(answer->status))
         return DELIVERY_AGAIN;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Outputs that are sent somewhere: all arrives, whatever the other side does nothing is held up,
 and what is lost is told."""
+import base64
 import json
 import os
 import re
@@ -578,6 +579,42 @@ def test_secrets_are_not_told(here):
     written = err + out + here.path("run.jsonl").read_bytes() + here.path("run.txt").read_bytes()
     assert b"server answered 401" in b" ".join(written.split())
     assert b"hunter" not in written and b"joe" not in written
+
+
+def quoting(request):
+    """What a server may answer that quotes what it refuses."""
+    headers = request["headers"]
+    login = headers.get("Authorization", "")
+    plain = base64.b64decode(login[6:]).decode() if login.startswith("Basic") else login[7:]
+    words = f"{plain} is unknown; {login}; {headers.get('X-Key', '')} at {request['path']}"
+    return 401, words.encode(), {}
+
+
+@pytest.mark.parametrize("destination", [
+    "prometheus:{url},header=X-Key: hunter5,token_file={token}",
+    "pushgateway:{login}/x?q=hunter6",
+    "otlp:{url},header=Authorization: Bearer hunter7",
+    "otlp:{url},user=joe,password_file={token}",
+    "mlflow:{url},token_file={token}",
+    "mlflow:{login}",
+    "prometheus:{url}/" + "x" * 84 + ",header=X-Key: hunter890",  # which is cut in the middle
+])
+def test_secrets_that_a_server_quotes_are_masked(here, destination):
+    token = here.directory / "token"
+    token.write_text("hunter2\n")
+    token.chmod(0o644)
+    with sinklib.Server(quoting) as server:
+        login = server.url.replace("//", "//joe:hunter%333@")
+        place = destination.format(url=server.url, login=login, token=token)
+        options = ["-v", "-o", f"{place},every=10ms", "-o", here.path("run.jsonl"),
+                   "-o", here.path("run.txt")]
+        status, out, err = here.call([here.toll, "run", *options, "--", "sleep", "0.1"])
+    assert status == 0 and server.requests
+    written = err + out + here.path("run.jsonl").read_bytes() + here.path("run.txt").read_bytes()
+    assert b"server answered 401" in b" ".join(written.split())
+    assert b"***" in written
+    for secret in (b"hunter", b"am9l"):
+        assert secret not in written, written
 
 
 def test_what_the_sender_reads_is_not_the_jobs(here):

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/process.h"
 #include "base/text/buf.h"
+#include "base/text/encoding.h"
 #include "base/text/scan.h"
 #include "base/text/secrets.h"
 #include "toll.h"
@@ -165,6 +166,91 @@ void http_describe(const struct http_response *response, char *ret, size_t capac
              line && !is_page ? ": " : "", is_page ? 0 : (int)line, line ? response->body : "");
     secrets_mask_sentence(ret, capacity);
     text_make_printable(ret);
+}
+
+/* ==== Credentials ============================================================================= */
+
+/* Shorter ones would blot out ordinary words, and "***" must fit in their place. */
+enum { CREDENTIAL_BYTES = 4 };
+
+/* Also the beginning of one that was cut at the end of the sentence. */
+static void credential_mask(char *sentence, const char *secret, size_t length)
+{
+    static const char mask[] = {'*', '*', '*'};
+    for (char *at = sentence; *at; at++) {
+        size_t left = strlen(at), n = left < length ? left : length;
+        if (n < CREDENTIAL_BYTES || memcmp(at, secret, n) != 0)
+            continue;
+        memcpy(at, mask, sizeof mask);
+        memmove(at + sizeof mask, at + n, left - n + 1);
+        at += sizeof mask - 1;
+    }
+}
+
+/* As it is written in a URL, and what that means. */
+static void credential_mask_encoded(char *sentence, struct scan text)
+{
+    struct buf plain = {0};
+    credential_mask(sentence, text.at, scan_length(text));
+    if (url_decode(&plain, text.at, scan_length(text)) && !buf_failed(&plain) && plain.data)
+        credential_mask(sentence, plain.data, plain.length);
+    buf_done(&plain);
+}
+
+static void credential_mask_basic(char *sentence, const char *text, size_t length)
+{
+    struct buf b = {0};
+    base64_add(&b, text, length, false);
+    if (!buf_failed(&b) && b.data)
+        credential_mask(sentence, b.data, b.length);
+    buf_done(&b);
+}
+
+static void credentials_mask_url(char *sentence, const char *url)
+{
+    struct url u;
+    struct buf login = {0};
+    if (!url_split(url, &u))
+        return;
+    struct scan password = u.user, query = u.query;
+    url_cut(&password, ":");
+    if (password.at < password.end) {
+        password.at++;
+        credential_mask_encoded(sentence, password);
+        if (url_decode(&login, u.user.at, scan_length(u.user)) && !buf_failed(&login))
+            credential_mask_basic(sentence, login.data, login.length);
+        buf_done(&login);
+    }
+    while (query.at < query.end) { /* what of it is secret is not known */
+        struct scan value = url_cut(&query, "&");
+        url_cut(&value, "=");
+        value.at += value.at < value.end;
+        credential_mask_encoded(sentence, value);
+        query.at += query.at < query.end;
+    }
+}
+
+static void credentials_mask_settings(char *sentence, const struct http_settings *s)
+{
+    struct scan lines = scan_string(s->headers ? s->headers : ""), line;
+    while (scan_line(&lines, &line)) {
+        for (int part = 0; part < 2 && line.at < line.end; part++) { /* "Bearer X", then X alone */
+            url_cut(&line, part ? " " : ":");
+            while (line.at < line.end && (*line.at == ' ' || *line.at == ':'))
+                line.at++;
+            credential_mask(sentence, line.at, scan_length(line));
+        }
+    }
+    if (s->token)
+        credential_mask(sentence, s->token, strlen(s->token));
+    if (s->user && s->password) {
+        struct buf login = {0};
+        buf_printf(&login, "%s:%s", s->user, s->password);
+        credential_mask(sentence, s->password, strlen(s->password));
+        if (!buf_failed(&login))
+            credential_mask_basic(sentence, login.data, login.length);
+        buf_done(&login);
+    }
 }
 
 #ifdef HAS_CURL
@@ -636,6 +722,12 @@ static int http_look_up_names(struct http *h, const char *url, struct http_respo
     return http_curl_resolve(&h->curl, url, &h->names, ret->why, sizeof ret->why);
 }
 
+void http_mask_credentials(const struct http *h, const char *url, char *sentence)
+{
+    credentials_mask_url(sentence, url);
+    credentials_mask_settings(sentence, &h->settings);
+}
+
 int http_send(struct http *h, const struct http_request *q, struct http_response *ret)
 {
     struct curl_slist *headers = NULL;
@@ -662,6 +754,12 @@ int http_send(struct http *h, const struct http_request *q, struct http_response
 }
 
 #else
+
+void http_mask_credentials(const struct http *h, const char *url, char *sentence)
+{
+    credentials_mask_url(sentence, url);
+    credentials_mask_settings(sentence, &(struct http_settings){0});
+}
 
 int http_open(struct http **ret, const struct http_settings *settings, struct toll_error *e)
 {

@@ -103,8 +103,10 @@ static enum delivery mlflow_client_send(struct mlflow_client *c, const char *met
     enum delivery d = http_sink_send(c->sink, c->http, &request, ret, a);
     char message[sizeof a->why - 32]; /* without the JSON around it */
     if (ret->status >= 300 &&
-        mlflow_answer_text(ret->body, ret->length, "message", message, sizeof message))
+        mlflow_answer_text(ret->body, ret->length, "message", message, sizeof message)) {
         snprintf(a->why, sizeof a->why, "server answered %d: %s", ret->status, message);
+        http_mask_credentials(c->http, c->sink->place, a->why);
+    }
     bool is_html = ret->status == 500 && ret->length && *ret->body == '<';
     c->html_errors = is_html ? c->html_errors + 1 : 0;
     return c->html_errors >= HTML_ERRORS && !c->has_spool ? DELIVERY_REFUSED : d;
