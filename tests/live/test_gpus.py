@@ -316,6 +316,21 @@ def test_figures_that_become_unknown_are_lower_bounds(here):
     assert figures["idle_seconds"] == UNKNOWN  # at least 0 seconds says nothing
     exported = here.call([here.toll, "export", "-f", "json", "run.jsonl"])[1]
     assert json.loads(exported)["gpus"] == result.summary["gpus"]
+    text = " ".join(here.call([here.toll, "export", "-f", "text", "run.jsonl"])[1].decode().split())
+    assert re.search(r"nvidia0 63 % busy, memory ≥ 1.00 of 40.0 GiB, 251 of 400 W, throttled, "
+                     r"watched (\d+ %|a part) of the time", text), text
+
+
+def test_many_of_which_some_become_unknown(here):
+    facts = r"gpus 4\nutilization 63\nmemory_total 42949672960\nmemory_used 1073741824\n"
+    driver = Driver(here, facts.replace(r"\n", "\n"))
+    silent = r"2.error.utilization 3\n2.error.memory_total 3\n"
+    result = driver.record("; ".join([KNOWN, say(facts + silent), job_until_more(FRAME, 8)]))
+    assert gpu(result, "nvidia2")["memory_used_bytes"]["quality"] == "lower bound"
+    assert gpu(result, "nvidia3")["memory_used_bytes"]["quality"] == "sampled"
+    text = " ".join(here.call([here.toll, "export", "-f", "text", "run.jsonl"])[1].decode().split())
+    assert "4, 63 % busy, memory up to ≥ 1.00 of 40.0 GiB" in text, text
+    assert "1 of 4 watched a part of the time" in text, text
 
 
 BEGINNINGS = [(call, code) for call in ("init", "count") for code in CODES]

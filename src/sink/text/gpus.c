@@ -56,7 +56,10 @@ struct gpu_figures {
     const char *name;
     bool has_busy, has_memory, has_power;
     double busy, memory, memory_total, power, power_limit;
-    double throttled; /* share of the time */
+    double throttled;     /* share of the time */
+    bool memory_is_least; /* more may have been used while it was unknown */
+    bool is_partly;       /* a mean is of a part of the run: of this share, or 0, not known */
+    double watched;
 };
 
 /* As a record has it: where a part of the run is not known, zero says nothing. */
@@ -67,28 +70,39 @@ static const struct series *gpu_gauge(const struct instance_summary *t, enum met
     return q == QUALITY_UNKNOWN || text_is_nothing(q, s->max) ? NULL : s;
 }
 
-static struct gpu_figures gpu_figures_of(const struct instance_summary *t)
+static bool gpu_is_partly_known(const struct series *s, enum metric_id id)
+{
+    return summary_instance_quality(s, metric_of(id)) == QUALITY_LOWER_BOUND;
+}
+
+static struct gpu_figures gpu_figures_of(const struct summary *summary,
+                                         const struct instance_summary *t)
 {
     struct gpu_figures f = {.name = entity_name(&t->instance->entity)};
     const struct series *s;
     if ((s = gpu_gauge(t, gpu_utilization_ratio))) {
         f.has_busy = true;
         f.busy = series_mean(s, metric_of(gpu_utilization_ratio));
+        f.is_partly = gpu_is_partly_known(s, gpu_utilization_ratio);
     }
     if ((s = gpu_gauge(t, gpu_memory_used_bytes))) {
         f.has_memory = true;
         f.memory = s->max;
+        f.memory_is_least = gpu_is_partly_known(s, gpu_memory_used_bytes);
     }
     if ((s = gpu_gauge(t, gpu_memory_total_bytes)))
         f.memory_total = s->max;
     if ((s = gpu_gauge(t, gpu_power_watts))) {
         f.has_power = true;
         f.power = series_mean(s, metric_of(gpu_power_watts));
+        f.is_partly |= gpu_is_partly_known(s, gpu_power_watts);
     }
     if ((s = gpu_gauge(t, gpu_power_limit_watts)))
         f.power_limit = s->max;
     if ((s = gpu_gauge(t, gpu_throttled_count)) && s->max > 0)
         f.throttled = series_mean(s, metric_of(gpu_throttled_count));
+    if (f.is_partly && (s = gpu_series(t, gpu_watched_seconds)) && summary->elapsed_ns)
+        f.watched = (double)s->last.u / (double)summary->elapsed_ns;
     return f;
 }
 
@@ -101,6 +115,16 @@ static void gpu_put_throttled(struct buf *b, const char *comma, double share)
     gpu_put_percent(b, share < 0.01 ? 0.01 : share, "of the time");
 }
 
+/* Means say nothing of the rest of the time. */
+static void gpu_put_watched(struct buf *b, const char *comma, const struct gpu_figures *f)
+{
+    buf_printf(b, "%swatched ", comma);
+    if (f->watched > 0 && f->watched < 0.995)
+        gpu_put_percent(b, f->watched < 0.01 ? 0.01 : f->watched, "of the time");
+    else
+        buf_puts(b, "a part of the time");
+}
+
 static void gpu_put_line(struct text_line *line, const struct gpu_figures *f)
 {
     const char *comma = "";
@@ -109,7 +133,7 @@ static void gpu_put_line(struct text_line *line, const struct gpu_figures *f)
         comma = ", ";
     }
     if (f->has_memory) {
-        buf_printf(&line->text, "%smemory ", comma);
+        buf_printf(&line->text, "%smemory %s", comma, f->memory_is_least ? AT_LEAST : "");
         gpu_put_of(&line->text, gpu_memory_used_bytes, f->memory, f->memory_total);
         comma = ", ";
     }
@@ -122,6 +146,8 @@ static void gpu_put_line(struct text_line *line, const struct gpu_figures *f)
         gpu_put_throttled(&line->text, comma, f->throttled);
         comma = ", ";
     }
+    if (f->is_partly)
+        gpu_put_watched(&line->text, comma, f);
     if (!*comma)
         buf_puts(&line->text, "no figures");
 }
@@ -134,7 +160,7 @@ static double gpu_median_busy(const struct summary *summary)
     size_t count = 0;
     const struct instance_summary *t;
     for (size_t at = 0; count < MOST && (t = gpu_next(summary, &at));) {
-        struct gpu_figures f = gpu_figures_of(t);
+        struct gpu_figures f = gpu_figures_of(summary, t);
         if (!f.has_busy)
             continue;
         size_t i = count++;
@@ -156,7 +182,7 @@ static void glance_add_outliers(struct glance *g, unsigned throttled, unsigned c
     unsigned found = 0;
     const struct instance_summary *t;
     for (size_t at = 0; (t = gpu_next(g->summary, &at));) {
-        struct gpu_figures f = gpu_figures_of(t);
+        struct gpu_figures f = gpu_figures_of(g->summary, t);
         bool is_busy_otherwise = f.has_busy && (f.busy > median + far || f.busy < median - far);
         bool is_throttled = f.throttled > 0 && throttled <= count / 2;
         bool is_silent = !f.has_busy && !f.has_memory && !f.has_power;
@@ -182,10 +208,10 @@ static void glance_add_many_gpus(struct glance *g, unsigned count)
 {
     struct text_line *line = text_block_add(&g->block, RANK_FIGURE, "GPUs");
     struct gpu_figures all = {0};
-    unsigned known = 0, powered = 0, throttled = 0;
+    unsigned known = 0, powered = 0, throttled = 0, partly = 0;
     const struct instance_summary *t;
     for (size_t at = 0; (t = gpu_next(g->summary, &at));) {
-        struct gpu_figures f = gpu_figures_of(t);
+        struct gpu_figures f = gpu_figures_of(g->summary, t);
         all.busy += f.busy;
         known += f.has_busy;
         if (f.memory > all.memory || !all.has_memory) {
@@ -193,10 +219,12 @@ static void glance_add_many_gpus(struct glance *g, unsigned count)
             all.memory_total = f.memory_total;
         }
         all.has_memory |= f.has_memory;
+        all.memory_is_least |= f.memory_is_least || !f.has_memory;
         all.power += f.power;
         powered += f.has_power;
         all.power_limit = f.power_limit > all.power_limit ? f.power_limit : all.power_limit;
         throttled += f.throttled > 0;
+        partly += f.is_partly;
     }
     buf_printf(&line->text, "%u", count);
     if (known) {
@@ -204,7 +232,7 @@ static void glance_add_many_gpus(struct glance *g, unsigned count)
         gpu_put_percent(&line->text, all.busy / known, "busy");
     }
     if (all.has_memory) {
-        buf_puts(&line->text, ", memory up to ");
+        buf_printf(&line->text, ", memory up to %s", all.memory_is_least ? AT_LEAST : "");
         gpu_put_of(&line->text, gpu_memory_used_bytes, all.memory, all.memory_total);
     }
     if (powered) {
@@ -219,6 +247,10 @@ static void glance_add_many_gpus(struct glance *g, unsigned count)
         else
             buf_printf(&line->text, "%u of %u throttled", throttled, count);
     }
+    if (partly) {
+        line = text_block_add(&g->block, RANK_FIGURE, "");
+        buf_printf(&line->text, "%u of %u watched a part of the time", partly, count);
+    }
     glance_add_outliers(g, throttled, count);
 }
 
@@ -232,7 +264,7 @@ void glance_add_gpus(struct glance *g)
     if (count > EACH)
         glance_add_many_gpus(g, count);
     for (size_t at = 0; count <= EACH && (t = gpu_next(g->summary, &at));) {
-        struct gpu_figures f = gpu_figures_of(t);
+        struct gpu_figures f = gpu_figures_of(g->summary, t);
         gpu_put_line(text_block_add(&g->block, RANK_FIGURE, entity_name(&t->instance->entity)), &f);
     }
     if (!g->summary->has_target || !count ||
@@ -248,6 +280,8 @@ void glance_add_gpus(struct glance *g)
     if (glance_quality(g, process_gpu_utilization_ratio) != QUALITY_UNKNOWN) {
         buf_puts(&line->text, ", ");
         gpu_put_percent(&line->text, glance_mean(g, process_gpu_utilization_ratio), "busy");
+        if (glance_quality(g, process_gpu_utilization_ratio) == QUALITY_LOWER_BOUND)
+            buf_puts(&line->text, " while watched");
     }
 }
 
@@ -311,7 +345,7 @@ static void gpu_add_idle(struct sink *s, const struct summary *summary,
     if (!idle || !watched || !watched->last.u ||
         !(s->selection.of[ENTITY_GPU] >> (gpu_idle_seconds - gpu_first) & 1))
         return;
-    struct gpu_figures f = gpu_figures_of(t);
+    struct gpu_figures f = gpu_figures_of(summary, t);
     struct buf b = {0};
     buf_printf(&b, "%s idled ", f.name);
     gpu_put_percent(&b, (double)idle->last.u / (double)watched->last.u, "of the time");
