@@ -157,6 +157,8 @@ int parse_pid_io(struct scan text, struct pid_io *ret)
  * RssShmem:	       0 kB
  * VmSwap:	       0 kB
  * …
+ * SigPnd:	0000000000000000
+ * …
  * SigIgn:	0000000000001000
  * …
  * voluntary_ctxt_switches:	150
@@ -209,6 +211,14 @@ int parse_pid_user(struct scan text, uid_t *ret_effective)
         return -EBADMSG;
     *ret_effective = (uid_t)value;
     return 0;
+}
+
+int parse_pid_pending(struct scan text, uint64_t *ret_signals)
+{
+    static const struct keyed pending = {"SigPnd:", scan_hex};
+    if (scan_done(&text))
+        return -ESRCH;
+    return keyed_read(text, &pending, 1, ret_signals) == 1 ? 0 : -EBADMSG;
 }
 
 int parse_pid_status(struct scan text, struct pid_status *ret)

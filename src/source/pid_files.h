@@ -59,6 +59,10 @@ int parse_pid_status(struct scan text, struct pid_status *ret);
 /* The effective user alone; the same errors. */
 int parse_pid_user(struct scan text, uid_t *ret_effective);
 
+/* SigPnd, what the main thread was sent and has not taken yet: bit n-1 is signal n; the same
+ * errors. */
+int parse_pid_pending(struct scan text, uint64_t *ret_signals);
+
 /* The pids it has, from the namespace that this /proc is of down to its own: at most `most`, more
  * are left out. How many, -ENODATA when the kernel does not say (before Linux 4.1), -EBADMSG, or
  * -ESRCH. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A command in a cgroup that toll makes for it: what it counts, its limits, what the command sees of
 it, and that nothing is left."""
+import json
 import os
 import pathlib
 import signal
@@ -122,6 +123,26 @@ def test_memory_limit(limited):
     assert result.summary["end"]["oom_killed"] is True
     limit = result.summary["limits"]["memory_bytes"]
     assert limit["value"] == 64 * MIB and limit["reached"] == "OOM killer"
+
+
+def test_kill_that_the_command_has_outlived(limited, here):
+    """A child was the victim, and something else ends the command. Without the kernel's log, as for most
+    ordinary users, there is only the counter of the cgroup, which is read about once a second."""
+    hide = ["unshare", "-m", "--", "sh", "-c", 'mount --bind /dev/null /dev/kmsg && exec "$@"', "sh"]
+    status, _, err = here.call([*hide, "true"])
+    if status:
+        pytest.skip(err.decode().strip())
+    limited(["true"], ["--memory-max", "64M"])
+    eat = "b = bytearray(256 << 20)"
+    for last, is_victim in (("time.sleep(1.5); os.kill(os.getpid(), 9)", False), (eat, True)):
+        script = f"import os, subprocess, sys, time; subprocess.run([sys.executable, '-c', {eat!r}]); {last}"
+        path = here.path("killed.json")
+        status, _, err = here.call([*hide, here.toll, "run", "-q", "-i", "50ms", "--memory-max", "64M", "-o", path,
+                                    "--", sys.executable, "-c", script])
+        assert status == 128 + signal.SIGKILL, err
+        summary = json.loads(path.read_text())
+        assert summary["end"]["oom_killed"] is is_victim
+        assert any("the OOM killer killed" in note for note in summary["notes"])
 
 
 def test_memory_limit_that_is_enough(limited):

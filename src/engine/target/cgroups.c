@@ -420,6 +420,43 @@ static bool cgroups_is_inhabited(const struct tracked *t, struct cgroup *c)
     return search.has_members;
 }
 
+static uint64_t kills_in(const struct around *a)
+{
+    uint64_t now;
+    bool known = a->oom_kills != NOT_KNOWN && cgroup_oom_kills_seen(a->cgroup, &now);
+    return known ? left_u64(now, a->oom_kills) : 0;
+}
+
+/* The kernel counts a kill, and sends the signal right after that. */
+#define OUTLIVED_NS (100 * NS_PER_MS)
+
+static bool has_outlived(const struct target *g, const struct around *a)
+{
+    return kills_in(a) == a->last_kills && g->in.continued_ns >= a->kill_ns + OUTLIVED_NS;
+}
+
+/* A command that continues after a kill was not the victim, whatever ends it later. */
+static void cgroups_follow_kills(struct cgroups *s, uint64_t now_ns)
+{
+    struct tracked *t = s->tracked;
+    for (size_t i = 0; i < s->count; i++) {
+        struct around *a = &s->around[i];
+        uint64_t kills = kills_in(a);
+        if (!kills)
+            continue;
+        if (kills != a->last_kills)
+            a->kill_ns = now_ns;
+        a->last_kills = kills;
+        for (size_t k = 0; k < t->target_count && now_ns >= a->kill_ns + OUTLIVED_NS; k++) {
+            struct target *g = &t->targets[k];
+            bool is_asked = target_has_main(g) && !g->ended && !has_outlived(g, a);
+            pid_t pid = is_asked ? cgroups_representative(t, g) : 0;
+            if (pid && process_continues(&t->reader, pid))
+                g->in.continued_ns = now_ns;
+        }
+    }
+}
+
 void cgroups_tick(struct cgroups *s, const struct frame *f, struct instance_list *list)
 {
     struct tracked *t = s->tracked;
@@ -440,6 +477,7 @@ void cgroups_tick(struct cgroups *s, const struct frame *f, struct instance_list
         if (list->count > at)
             g->in.instance = list->items[at];
     }
+    cgroups_follow_kills(s, now_ns);
     if (now_ns < s->next_ns && !f->last && s->count == s->collected)
         return;
     /* A short job is over before a second is: the older, the rarer. */
@@ -657,13 +695,6 @@ void cgroups_use_limits(const struct cgroups *all, struct summary *s)
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-static uint64_t kills_in(const struct around *a)
-{
-    uint64_t now;
-    bool known = a->oom_kills != NOT_KNOWN && cgroup_oom_kills_seen(a->cgroup, &now);
-    return known ? left_u64(now, a->oom_kills) : 0;
-}
-
 struct neighbours {
     struct tracked *t;
     const struct target *g;
@@ -693,7 +724,7 @@ static bool was_oom_killed(const struct cgroups *s, const struct target *g, bool
     struct neighbours n = {.t = t, .g = g};
     bool grown = false;
     for (size_t i = 0; i < s->count; i++) {
-        if (!kills_in(&s->around[i]))
+        if (!kills_in(&s->around[i]) || has_outlived(g, &s->around[i]))
             continue;
         grown = true;
         cgroup_each_pid(s->around[i].cgroup, meet_neighbour, &n);

@@ -47,6 +47,8 @@ struct around {
     bool is_target;
     bool was_left;       /* no target is in it any more: it is not read */
     uint64_t oom_kills;  /* its counter when it was met; UINT64_MAX: not known */
+    uint64_t last_kills; /* what it had grown by when it was last read, */
+    uint64_t kill_ns;    /* and when it was first found to have */
     uint64_t peak_bytes; /* the most memory it ever had until then; UINT64_MAX: not known */
 };
 

@@ -186,6 +186,9 @@ bool process_is_above(struct process_reader *r, pid_t above, pid_t pid);
 /* Whether a process is on its way out, or gone. */
 bool process_is_leaving(struct process_reader *r, pid_t pid);
 
+/* Whether a process is there, and neither on its way out nor sent SIGKILL. */
+bool process_continues(struct process_reader *r, pid_t pid);
+
 /* Parent, group, session and start of a process that is no member, into p. 0 or -errno. */
 int process_identify(struct process_reader *r, struct process *p);
 

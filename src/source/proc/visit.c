@@ -314,6 +314,15 @@ bool process_is_leaving(struct process_reader *r, pid_t pid)
     return process_read_stat_once(r, pid, &st) < 0 || st.is_leaving;
 }
 
+/* The signal goes to each thread, and stays there until the thread begins to end. */
+bool process_continues(struct process_reader *r, pid_t pid)
+{
+    uint64_t pending;
+    ssize_t n = process_read_once(r, pid, "status");
+    return n > 0 && parse_pid_pending(scan_text(r->text, (size_t)n), &pending) == 0 &&
+           !(pending >> (SIGKILL - 1) & 1) && !process_is_leaving(r, pid);
+}
+
 bool process_is_above(struct process_reader *r, pid_t above, pid_t pid)
 {
     enum { HOPS_AT_MOST = 1000 }; /* families change while they are asked */
