@@ -227,10 +227,10 @@ struct toll_options {
      * only to be measured by it. */
     bool without_self;
 
-    /* Launch: let the kernel record every process that starts or ends (perf_event_open, no
-     * privileges needed). Started processes are then counted exactly, and children that were
-     * discarded without a wait are noticed. Starting a process takes longer. Where the kernel
-     * refuses, the run continues without, with a note. */
+    /* Launch: let the kernel record every process that starts or ends (perf_event_open, or where
+     * that is refused process events of netlink; no privileges needed). Started processes are then
+     * counted exactly, and children that were discarded without a wait are noticed. Starting a
+     * process takes longer. If the kernel refuses both, the run continues without, with a note. */
     bool watch_exits;
 
     /* Background: called for every frame, in order, on a separate thread. A slow callback delays no

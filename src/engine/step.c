@@ -215,7 +215,8 @@ static void timeout_act(struct timeout *timeout, struct tracked *t, uint64_t now
 
 void step_arm(const struct toll_tracker *t)
 {
-    uint64_t due_ns = min_u64(schedule_due(&t->schedule), timeout_due(&t->timeout, &t->tracked));
+    uint64_t due_ns = min_u64(schedule_due(&t->schedule), exits_due(&t->exits));
+    due_ns = min_u64(due_ns, timeout_due(&t->timeout, &t->tracked));
     struct itimerspec when = {
         .it_value = {(time_t)(due_ns / NS_PER_SECOND), (long)(due_ns % NS_PER_SECOND)},
     };

@@ -118,13 +118,13 @@ class Place:
         environment.update(TOLL=self.toll, HELPERS=str(self._helpers))
         return self.call(["sh", "-c", script], env=environment, **kw)
 
-    def run(self, command, options=(), **kw):
-        """`toll run`, with the figures of its summary."""
+    def run(self, command, options=(), before=(), **kw):
+        """`toll run`, with the figures of its summary. before: a command that runs toll."""
         with tempfile.NamedTemporaryFile(dir=self.directory, suffix=".json", delete=False) as f:
             path = pathlib.Path(f.name)
         path.chmod(0o666)
         status, out, err = self.call(
-            [self.toll, "run", "--summary", "json", "--summary-to", path, *options, "--", *command],
+            [*before, self.toll, "run", "--summary", "json", "--summary-to", path, *options, "--", *command],
             **kw)
         return Result(status, out, err, path)
 

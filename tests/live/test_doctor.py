@@ -210,7 +210,9 @@ def test_ignored_sigchld(place):
 def test_records_that_a_sandbox_refuses(place, error):
     """What doctor says is what a run finds: without the records it goes on, with a note, and no
     figure gets better than it is."""
-    sandbox = [place.helper("deny"), "perf_event_open", str(getattr(errno, error))]
+    number = str(getattr(errno, error))
+    no_perf = [place.helper("deny"), "perf_event_open", number]
+    sandbox = [*no_perf, place.helper("deny"), "bind", number]
     if place.call([*sandbox, "true"])[0] == 77:
         pytest.skip("no filter of system calls can be set up here")
     one = check(place, "watch-exits", sandbox)
@@ -225,6 +227,10 @@ def test_records_that_a_sandbox_refuses(place, error):
     assert err.count(b"--watch-exits: ") == 1
     assert [note for note in found["notes"] if note.startswith("--watch-exits: ")]
     assert found["target"]["combined"]["processes_started"]["quality"] == "lower bound"
+    # With one of both refused there is the other.
+    result = place.run(["sh", "-c", "(:); exit 7"], ["--watch-exits"], before=no_perf)
+    is_noted = any(note.startswith("--watch-exits: ") for note in result.notes)
+    assert is_noted != is_ok(place, "watch-exits", no_perf)
 
 
 def test_records_that_are_allowed(place):

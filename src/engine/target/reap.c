@@ -529,7 +529,8 @@ static void exits_judge(struct exit_watch *w, struct tracked *t)
             m->loss_noted = true;
     }
     for (size_t i = 0; i < w->parent_count; i++)
-        if (w->parents[i].round == w->round && w->parents[i].is_alive) {
+        if (w->parents[i].round == w->round && w->parents[i].is_alive &&
+            w->parents[i].faults != w->parents[i].faults_now) {
             w->parents[i].faults = w->parents[i].faults_now;
             w->parents[i].read_ns = clock_mono(NULL);
         }
@@ -540,10 +541,17 @@ void exits_read(struct exit_watch *w, struct tracked *t, bool last)
 {
     if (!w->is_on)
         return;
+    w->taken_ns = clock_mono(NULL);
     task_records_read(&w->records, last);
     if (t->root.pids >= 0)
         exits_judge(w, t);
     ledger_put_recorded(&t->whole->ledger, 1 + w->records.started);
+}
+
+uint64_t exits_due(const struct exit_watch *w)
+{
+    uint64_t interval_ns = w->is_on ? task_records_interval(&w->records) : 0;
+    return interval_ns ? w->taken_ns + interval_ns : UINT64_MAX;
 }
 
 bool exits_are_complete(const struct exit_watch *w)

@@ -52,6 +52,7 @@ struct exit_watch {
     size_t parent_capacity;
     struct map by_pid; /* pid -> place in parents */
     uint64_t round;
+    uint64_t taken_ns; /* when records were last taken */
 };
 
 /* For the child that is going to execute the command. Where the kernel refuses, the run goes on
@@ -61,6 +62,9 @@ void exits_begin(struct exit_watch *w, struct tracked *t, const struct wakeup *w
 
 /* Takes in what was recorded. last: the job has ended, or is not watched any more. */
 void exits_read(struct exit_watch *w, struct tracked *t, bool last);
+
+/* When they are to be taken in at the latest: what has no room is dropped. */
+uint64_t exits_due(const struct exit_watch *w);
 
 /* Every process that was started is counted. */
 bool exits_are_complete(const struct exit_watch *w);

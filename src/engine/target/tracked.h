@@ -83,7 +83,7 @@ struct target_cgroup {
     const struct instance *instance; /* a target that is a cgroup: its figures; NULL: none yet */
     uint64_t bits;                   /* metrics of the whole that the cgroup has answered for */
     bool has_ticks; /* user and system time only divide its CPU time, of a command's own cgroup */
-    uint64_t continued_ns; /* when its main process was last seen to continue after a kill in a cgroup */
+    uint64_t continued_ns; /* when its main process was last seen to continue after an OOM kill */
 };
 
 struct target {

@@ -163,10 +163,11 @@ void probe_watch_exits(const struct probe_facts *p, struct finding *f)
     char text[32];
     struct scan s;
     uint64_t level;
-    bool is_in_kernel = faccessat(p->root.proc, setting, F_OK, 0) == 0;
+    bool is_in_kernel = faccessat(p->root.proc, setting, F_OK, 0) == 0, has_events = false;
     int r = is_in_kernel ? 0 : -ENOSYS;
     if (p->root.live) {
         r = task_records_open(&records, getpid());
+        has_events = r == 0 && records.events;
         if (r == 0)
             task_records_close(&records);
         if (r == -ENOSYS && is_in_kernel) /* some sandboxes answer so */
@@ -177,7 +178,9 @@ void probe_watch_exits(const struct probe_facts *p, struct finding *f)
     bool is_paranoid = probe_read(p, setting, text, sizeof text, &s) == 0 && scan_u64(&s, &level) &&
                        level > 2 && !probe_has_capability(p, CAP_NUMBER_PERFMON) &&
                        !probe_has_capability(p, CAP_NUMBER_SYS_ADMIN);
-    finding_ok(f, "exact", "perf task records, with --watch-exits");
+    finding_ok(f, "exact",
+               has_events ? "process events (netlink), with --watch-exits"
+                          : "perf task records, with --watch-exits");
     if ((is_refused || !p->root.live) && is_paranoid) {
         finding_missing(f, "perf_event_paranoid is %llu", (unsigned long long)level);
         finding_remedy(f, "sysctl kernel.perf_event_paranoid=2");

@@ -14,6 +14,7 @@ static const struct {
     const char *name;
     unsigned number;
 } calls[] = {
+    {"bind", SYS_bind},
     {"bpf", SYS_bpf},
     {"clone3", SYS_clone3},
     {"kcmp", SYS_kcmp},
