@@ -191,6 +191,30 @@ def test_switches_of_threads_that_exited(place):
         assert expected <= result.total(metric) <= expected + 10, metric
 
 
+def test_memory_after_the_main_thread(place):
+    """The files of the process show neither memory nor descriptors then, those of its other threads do."""
+    script = """
+import ctypes, os, threading, time
+def work():
+    while not os.path.exists("release"):
+        held.append(b"x" * (20 << 20)) if len(held) < 10 else time.sleep(0.01)
+    os._exit(0)
+held, files = [], [open("/dev/null") for _ in range(50)]
+threading.Thread(target=work).start()
+ctypes.CDLL(None).pthread_exit(0)
+"""
+    run_until_seen(place, [sys.executable, "-c", script],
+                   lambda samples: sum(1 for sample in samples if held_by(sample, 200 * MIB)) > 3,
+                   ["-i", "50ms", "--memory", "pss"])
+
+
+def held_by(sample, size):
+    """Whether all memory of a process is in its sample."""
+    row = sample["target"]["combined"]
+    least = (row[f"memory_{name}_bytes"] for name in ("rss", "pss", "uss", "peak", "virtual"))
+    return min(value or 0 for value in least) > size and (row["open_files"] or 0) > 50
+
+
 def test_rss_only(place):
     """--memory rss never reads PSS: it is unknown then, not zero."""
     result = place.run(["sleep", "0.3"], ["--memory", "rss", "-i", "10ms"])

@@ -44,6 +44,71 @@ static void process_put_rss(struct process *p, uint64_t bytes)
     row_put_u64(&p->own, (enum metric_id)id, min_u64(row_u64(&p->own, (enum metric_id)id), bytes));
 }
 
+/* ---- A main thread that has ended ------------------------------------------------------------ */
+
+/* The files of the process are those of its main thread. When that has ended before the others,
+ * they show neither memory nor descriptors; the files of another thread do. */
+
+struct thread_search {
+    struct process_reader *r;
+    pid_t pid, found;
+    struct statm memory;
+};
+
+static void process_try_thread(void *arg, pid_t thread)
+{
+    struct thread_search *w = arg;
+    char name[PROCESS_PATH_BYTES];
+    struct statm st;
+    if (w->found || thread == w->pid)
+        return;
+    snprintf(name, sizeof name, "task/%d/statm", (int)thread);
+    ssize_t n = process_read_once(w->r, w->pid, name);
+    if (n <= 0 || parse_statm(scan_text(w->r->text, (size_t)n), &st) < 0 || !st.virtual_pages)
+        return;
+    w->found = thread;
+    w->memory = st;
+}
+
+static bool process_find_living(struct process_reader *r, struct process_source *s, pid_t pid,
+                                struct statm *ret)
+{
+    struct thread_search w = {.r = r, .pid = pid};
+    if (s->living_thread)
+        process_try_thread(&w, s->living_thread);
+    if (!w.found)
+        process_each_thread(r, pid, process_try_thread, &w);
+    s->living_thread = w.found;
+    *ret = w.memory;
+    return w.found;
+}
+
+/* The path of a file of that thread, or of the process where there is none. */
+static void process_name_of_living(const struct process_source *s, const char *name,
+                                   char path[static PROCESS_PATH_BYTES])
+{
+    if (s->living_thread)
+        snprintf(path, PROCESS_PATH_BYTES, "task/%d/%s", (int)s->living_thread, name);
+    else
+        snprintf(path, PROCESS_PATH_BYTES, "%s", name);
+}
+
+/* Memory alone: the switches are those of the thread. */
+static void process_read_status_of_living(struct process_reader *r, const struct process_source *s,
+                                          const struct process *p, struct pid_status *st)
+{
+    char name[PROCESS_PATH_BYTES];
+    struct pid_status living;
+    process_name_of_living(s, "status", name);
+    ssize_t n = process_read_once(r, p->entity.pid, name);
+    if (n <= 0 || parse_pid_status(scan_text(r->text, (size_t)n), &living) < 0)
+        return;
+    living.ignored_signals = st->ignored_signals;
+    living.switches_voluntary = st->switches_voluntary;
+    living.switches_involuntary = st->switches_involuntary;
+    *st = living;
+}
+
 int process_read_status(struct process_reader *r, struct process_source *s, struct process *p,
                         enum process_depth depth)
 {
@@ -59,6 +124,8 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
         s->knows_namespace = true; /* it keeps its pids for life */
         put_namespaces(p, scan_text(r->text, (size_t)n));
     }
+    if (!st.has_memory && s->living_thread)
+        process_read_status_of_living(r, s, p, &st);
     /* Threads of the kernel ignore every signal, and have no children to wait for. The init of a
      * pid namespace is made to ignore this one by the kernel while it ends. */
     if (!p->is_namespace_init || st.has_memory)
@@ -140,18 +207,19 @@ int process_read_waits(struct process_reader *r, struct process_source *s, struc
 int process_read_open_files(struct process_reader *r, struct process_source *s, struct process *p,
                             enum process_depth depth)
 {
-    (void)s;
     (void)depth;
     uint64_t count = 0;
+    char name[PROCESS_PATH_BYTES];
+    process_name_of_living(s, "fd", name);
     if (r->fd_dir_has_size) {
-        char path[PROCESS_PATH_BYTES];
+        char path[2 * PROCESS_PATH_BYTES];
         struct stat st;
-        snprintf(path, sizeof path, "%d/fd", (int)p->entity.pid);
+        snprintf(path, sizeof path, "%d/%s", (int)p->entity.pid, name);
         if (fstatat(r->root->pids, path, &st, 0) < 0)
             return -errno;
         count = (uint64_t)st.st_size;
     } else {
-        CLEANUP_CLOSE int dir = process_open(r, p->entity.pid, "fd", O_DIRECTORY);
+        CLEANUP_CLOSE int dir = process_open(r, p->entity.pid, name, O_DIRECTORY);
         if (dir < 0)
             return dir;
         ssize_t entries = file_count_entries(dir);
@@ -172,7 +240,9 @@ int process_read_rollup(struct process_reader *r, struct process_source *s, stru
     (void)depth;
     if (r->no_rollup)
         return -ENOENT;
-    ssize_t n = process_read_once(r, p->entity.pid, "smaps_rollup");
+    char name[PROCESS_PATH_BYTES];
+    process_name_of_living(s, "smaps_rollup", name);
+    ssize_t n = process_read_once(r, p->entity.pid, name);
     if (n == -ENOENT && process_read_once(r, p->entity.pid, "stat") > 0)
         r->no_rollup = true; /* the process is there, the file is not: an old kernel */
     if (n == -ENOENT && !r->no_rollup && process_is_hidden(r, p->entity.pid))
@@ -308,8 +378,7 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     inherited_put(&p->inherited, process_faults_major_count, st.children_faults_major);
     s->threads = st.threads;
     s->had_threads |= st.threads > 1;
-    /* A main thread that ended before the others looks like a zombie too. Only the files of the
-     * others show their memory then: the process keeps what was last read. */
+    /* A main thread that ended before the others looks like a zombie too. */
     bool is_dead = st.state == 'Z';
     bool shows_no_memory = is_dead || !st.virtual_bytes;
     p->of_kernel = st.of_kernel;
@@ -323,12 +392,16 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
         FOR_EACH_BIT(id, PROCESS_MEMORY_BITS)
         row_put_u64(&p->own, (enum metric_id)id, 0);
     }
-    if (shows_no_memory)
+    s->living_thread = shows_no_memory ? s->living_thread : 0;
+    struct statm living;
+    if (shows_no_memory && (st.of_kernel || !process_find_living(r, s, p->entity.pid, &living)))
         return 0;
-    process_note_exec(p, &st);
-    uint64_t rss = st.rss_pages * r->page_bytes;
+    if (!shows_no_memory)
+        process_note_exec(p, &st);
+    uint64_t rss = (shows_no_memory ? living.rss_pages : st.rss_pages) * r->page_bytes;
     process_put_rss(p, rss);
-    row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
+    row_put_u64(&p->own, process_memory_virtual_bytes,
+                shows_no_memory ? living.virtual_pages * r->page_bytes : st.virtual_bytes);
     /* The high-water mark is read less often. */
     if (row_has(&p->own, process_memory_peak_bytes))
         row_hold_u64(&p->own, process_memory_peak_bytes, rss);

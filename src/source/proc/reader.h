@@ -58,6 +58,7 @@ struct process_source {
     unsigned command_execs;     /* execs when its command line was read, plus 1; 0: it was not */
     uint64_t threads;           /* at the last reading */
     bool had_threads;           /* beside its main one, at some time */
+    pid_t living_thread;        /* of one whose main thread has ended; 0: none was found */
     bool knows_namespace;       /* whether it is the init of one was read */
     bool may_have_children;     /* it has run since it was last asked for them */
     uint64_t waits_after_ns;    /* with many threads: when to read their waits again */
