@@ -5,11 +5,13 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 
 import pytest
-from livelib import needs_root, until
+from hostlib import lacking
+from livelib import needs_root, not_sanitized, until
 
 MIB = 1 << 20
 
@@ -115,6 +117,39 @@ def test_one_with_a_process_stays_until_it_is_empty(whole):
     until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "its end")
     whole.run(["true"], ["--own-cgroup", "always"])
     assert not any(d.exists() for d in left)
+
+
+# Another toll, which removes what a killed one left, comes between opening a cgroup and locking it.
+SWEEPER = """
+#include <limits.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int flock(int fd, int operation)
+{
+    static int calls;
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    if (calls++ < 2)
+        rmdir(path);
+    return (int)syscall(SYS_flock, fd, operation);
+}
+"""
+
+
+@not_sanitized
+def test_not_taken_for_a_stale_one(whole):
+    if lacking("cc"):
+        pytest.skip("no compiler here")
+    source, library = whole.path("sweeper.c"), whole.path("sweeper.so")
+    source.write_text(SWEEPER)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    for option in (["--own-cgroup", "always"], ["--exact"]):
+        result = whole.run(["true"], option, before=["env", f"LD_PRELOAD={library}"])
+        assert result.status == 0, result.err
+        assert result.total("cpu_seconds") > 0 and result.quality("cpu_seconds") == "exact", result.notes
 
 
 def test_memory_limit(limited):

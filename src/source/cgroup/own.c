@@ -40,6 +40,14 @@ static int own_write_number(int dir, const char *name, uint64_t number)
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
+/* Whether the open directory is the one with its name, which another toll may have made again. */
+static bool own_is_there(const struct sysroot *root, const struct own_cgroup_directory *d)
+{
+    struct stat opened, named;
+    return fstat(d->dir, &opened) == 0 && fstatat(root->root, d->directory, &named, 0) == 0 &&
+           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 /* Makes a directory below `above` and opens it. Another toll may have the same pid, in another pid
  * namespace, or may have left it there. */
 static int own_make_directory(struct own_cgroup_directory *ret, const struct sysroot *root,
@@ -59,10 +67,14 @@ static int own_make_directory(struct own_cgroup_directory *ret, const struct sys
             r = -errno;
         if (r == 0) {
             d.dir = openat(root->root, d.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-            /* The lock fails only if it is being removed as a stale one in this very moment. */
+            /* Until it is locked, another toll may take it for a stale one: then the lock fails, or
+             * the directory is gone. */
             if (d.dir < 0 || flock(d.dir, LOCK_EX | LOCK_NB) < 0) {
                 r = -errno;
                 unlinkat(root->root, d.directory, AT_REMOVEDIR);
+                close_p(&d.dir);
+            } else if (!own_is_there(root, &d)) {
+                r = -ENOENT;
                 close_p(&d.dir);
             }
         }
