@@ -243,7 +243,7 @@ int process_read_rollup(struct process_reader *r, struct process_source *s, stru
     char name[PROCESS_PATH_BYTES];
     process_name_of_living(s, "smaps_rollup", name);
     ssize_t n = process_read_once(r, p->entity.pid, name);
-    if (n == -ENOENT && process_read_once(r, p->entity.pid, "stat") > 0)
+    if (n == -ENOENT && !s->living_thread && process_read_once(r, p->entity.pid, "stat") > 0)
         r->no_rollup = true; /* the process is there, the file is not: an old kernel */
     if (n == -ENOENT && !r->no_rollup && process_is_hidden(r, p->entity.pid))
         return -EACCES;

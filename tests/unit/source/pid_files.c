@@ -241,6 +241,17 @@ static bool pid_status_same(const struct pid_status *a, const struct pid_status 
 
 PARSER_HARNESS(pid_status, parse_pid_status, struct pid_status, pid_status_same)
 
+static void test_pid_status_pending(void **state)
+{
+    uint64_t signals = 0;
+    struct scan s = scan_string("Threads:\t1\nSigPnd:\t0000000000000100\nShdPnd:\t1\n");
+    assert_int_equal(parse_pid_pending(s, &signals), 0);
+    assert_int_equal(signals, 0x100);
+    assert_int_equal(parse_pid_pending(scan_string("SigPnd:\tx\n"), &signals), -EBADMSG);
+    assert_int_equal(parse_pid_pending(scan_string("ShdPnd:\t1\n"), &signals), -EBADMSG);
+    assert_int_equal(parse_pid_pending(scan_string(""), &signals), -ESRCH);
+}
+
 static void test_pid_status_good(void **state)
 {
     struct pid_status st;
@@ -693,6 +704,7 @@ int main(void)
         cmocka_unit_test(test_pid_stat_before_exec),
         cmocka_unit_test(test_pid_stat_leaving),
         cmocka_unit_test(test_pid_status_namespaces),
+        cmocka_unit_test(test_pid_status_pending),
         cmocka_unit_test(test_pid_status_good),
         cmocka_unit_test(test_pid_status_cut_short),
         cmocka_unit_test(test_pid_status_old_kernel),

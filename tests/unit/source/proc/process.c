@@ -590,6 +590,19 @@ static void test_process_work_main_thread_has_ended(void **state)
     assert_false(f.process.has_ended);
     assert_value(&f.process.own, process_memory_rss_bytes, 9 * 4096);
     assert_value(&f.process.own, process_threads_count, 3);
+    /* One that has ended shows nothing either; the next has the memory of all. */
+    proc_write(&f.p.tree, 7, "task/8/statm", "0 0 0 0 0 0 0\n");
+    proc_write(&f.p.tree, 7, "task/9/statm", "500 50 3 1 0 9 0\n");
+    assert_int_equal(read_stat(&f), 0);
+    assert_int_equal(f.source.living_thread, 9);
+    assert_value(&f.process.own, process_memory_rss_bytes, 50 * 4096);
+    assert_value(&f.process.own, process_memory_virtual_bytes, 500 * 4096);
+    assert_int_equal(READ(&f, rollup), -ENOENT);
+    assert_false(f.p.reader.no_rollup); /* that of the thread is not there */
+    proc_stat(&f.p.tree, &(struct proc_facts){.pid = 7, .rss_pages = 4, .threads = 1});
+    assert_int_equal(read_stat(&f), 0); /* a thread took over the process */
+    assert_int_equal(f.source.living_thread, 0);
+    assert_value(&f.process.own, process_memory_rss_bytes, 4 * 4096);
     end(&f);
 }
 
