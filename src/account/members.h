@@ -27,6 +27,7 @@ struct member {
     bool gone;             /* found to have left; removed at the end of the walk */
     bool in_books;         /* its leaving is booked */
     bool was_seen;         /* read at least once, so it counts as started */
+    bool end_is_sent;      /* to the outputs, by the kernel's record of it */
     uint32_t slot;
     bool loss_noted;                   /* a note says that its children vanish uncounted */
     bool had_children;                 /* members were seen that were born to it */

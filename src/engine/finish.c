@@ -330,7 +330,7 @@ void finish(struct toll_tracker *t)
     cgroups_finish(&t->cgroups, t->timeout.kill_sent);
     for (size_t i = 0; i < tracked->members.count; i++) {
         const struct member *m = tracked->members.order[i];
-        if (m->targets && m->was_seen && !m->gone &&
+        if (m->targets && m->was_seen && !m->gone && !m->end_is_sent &&
             !process_ends_has_sent(&t->ends, &m->process.entity))
             summary_process(&t->summary, &m->process, NULL);
     }

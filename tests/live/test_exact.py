@@ -267,6 +267,42 @@ def test_many_are_folded(exact):
     assert any("lines by program" in note or "line by program" in note for note in result.notes)
 
 
+def test_pid_in_use_again_before_toll_has_looked(exact):
+    """A process that samples have seen, and a second one with its number: a line for each, no more."""
+    script = """
+import os, signal, time
+def start(code, then):
+    pid = os.fork()
+    if pid == 0:
+        then()
+        os._exit(code)
+    return pid
+first = start(3, lambda: time.sleep(0.5))
+time.sleep(0.3)
+os.kill(os.getppid(), signal.SIGSTOP)
+os.waitpid(first, 0)
+second = 0
+for _ in range(50):
+    with open("/proc/sys/kernel/ns_last_pid", "w") as f:
+        f.write(str(first - 1))
+    second = start(4, lambda: None)
+    os.waitpid(second, 0)
+    if second == first:
+        break
+os.kill(os.getppid(), signal.SIGCONT)
+time.sleep(0.5)
+print(second == first)
+"""
+    if not os.access("/proc/sys/kernel/ns_last_pid", os.W_OK):
+        pytest.skip("the next pid cannot be chosen here")
+    result = exact(python(script), "-i", "20ms")
+    if result.out != b"True\n":
+        pytest.skip("the number was taken by another process")
+    assert [line["end"]["code"] for line in result.lines].count(3) == 1
+    assert all(line["recorded"] for line in result.lines)
+    assert len(result.lines) == result.total("processes_started")
+
+
 def test_left_running(exact):
     result = exact(["sh", "-c", "sleep 0.5 & /bin/true; exit 0"])
     assert result.total("processes_started") == 3 and result.quality("processes_started") == "exact"

@@ -346,16 +346,27 @@ static void ends_take_identity(struct pending_end *p, const struct task_end *e)
     memcpy(sum->arguments, e->arguments, e->arguments_bytes);
 }
 
+/* Its pid is in use again. Sends what was not sent; a walk that has not looked since notices that
+ * it has left, and must not send it a second time. */
+static void ends_take_over(struct process_ends *l, struct tracked *t, struct pending_end *p)
+{
+    struct member *m = p->seen ? NULL : members_find(&t->members, p->pid);
+    bool is_known = p->has_ended || p->seen;
+    if (!p->is_sent && is_known)
+        ends_send(l, t, p);
+    if (m && (p->is_sent || is_known) && ends_is_same(p, t, &m->process.entity))
+        m->end_is_sent = true;
+    ends_remove(l, p);
+}
+
 static void ends_take(void *arg, const struct task_end *e)
 {
     struct tracked *t = arg;
     struct process_ends *l = t->ends;
     struct pending_end *p = ends_find(l, e->pid);
     bool is_another = p && p->sum.signals && p->sum.signals != e->signals;
-    if (is_another) { /* its pid is in use again: it is over */
-        if (!p->is_sent && (p->has_ended || p->seen))
-            ends_send(l, t, p);
-        ends_remove(l, p);
+    if (is_another) {
+        ends_take_over(l, t, p);
         p = NULL;
     }
     if (!p && !(p = ends_add(l, e->pid)))

@@ -103,7 +103,7 @@ static void departure_queue(struct tracked *t, struct member *m, enum departure 
                             const struct toll_end *end, uint64_t now_ns)
 {
     bool is_recorded = t->options->processes != TOLL_PROCESSES_NONE;
-    if (!m->targets || !(m->was_seen || is_recorded))
+    if (!m->targets || m->end_is_sent || !(m->was_seen || is_recorded))
         return;
     m->process.entity.targets = m->targets;
     membership_put_wall(t, m, left_u64(now_ns, t->start_ns));
