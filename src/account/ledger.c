@@ -77,6 +77,21 @@ void ledger_rebase(struct ledger *l, const struct member *m, const struct proces
         l->main_base = m->process.own;
 }
 
+uint64_t ledger_unknown_base(const struct ledger *l, const struct process *p)
+{
+    return p->denied & (l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT]);
+}
+
+void ledger_leave_out(struct ledger *l, const struct member *m, uint64_t metrics)
+{
+    l->is_changed = true;
+    l->left_out |= metrics;
+    l->left_out_next |= metrics;
+    l->unknown_left |= metrics;
+    FOR_EACH_BIT(id, is_main(l, m) && !m->gone ? metrics & m->process.own.present : 0)
+    row_put_u64(&l->main_base, id, row_u64(&m->process.own, id));
+}
+
 void ledger_part(struct ledger *l, const struct member *m)
 {
     uint64_t hidden = m->process.denied;
@@ -392,6 +407,11 @@ static void fold_combined(struct ledger *l, bool last, struct row *out)
         uint64_t value;
         if (!ledger_combine(l, s, id, &value))
             continue;
+        uint64_t before = row_u64(&l->held[PART_COMBINED], id);
+        if ((l->left_out >> id & 1) && value > before) {
+            row_put_u64(&l->base, id, row_u64(&l->base, id) + value - before);
+            value = before;
+        }
         if (divided && (kinds_of_cpu & BIT(id)))
             row_put_u64(&kinds, id, value);
         else
@@ -451,6 +471,7 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
     if (changed)
         ledger_sum_up(l, members);
     find_denied(l);
+    l->is_changed |= l->left_out != 0;
     for (unsigned part = 0; part < PARTS; part++)
         row_init(&parts[part], ENTITY_PROCESS);
     fold_combined(l, last, &parts[PART_COMBINED]);
@@ -473,6 +494,8 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
     for (unsigned part = PART_MAIN; s->live && part < PARTS; part++)
         parts[part].present &= parts[PART_COMBINED].present | ~gauges;
     memcpy(l->folded, parts, sizeof l->folded);
+    l->left_out = l->left_out_next;
+    l->left_out_next = 0;
 }
 
 void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,

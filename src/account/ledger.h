@@ -62,6 +62,8 @@ struct ledger {
     bool has_proof;         /* page faults that are not the main process's prove a descendant */
     uint64_t recorded;      /* started by the kernel's records, which miss none; 0: not read */
     uint64_t unknown_left;  /* bits that permissions hid for members that left, for good */
+    uint64_t left_out;      /* bits whose growth does not count in the next fold */
+    uint64_t left_out_next; /* the same in the one after it */
     uint64_t main_denied;   /* bits that permissions hid for the main process when it ended */
     uint64_t denied[PARTS]; /* bits of the parts that permissions hide, of some member now or of one
                              * that nobody inherits: what is known of them is a lower bound */
@@ -78,6 +80,15 @@ void ledger_join(struct ledger *l, const struct member *m, bool from_birth);
 
 /* It was read again before anything counts: what it did since `before` is not the target's. */
 void ledger_rebase(struct ledger *l, const struct member *m, const struct process *before);
+
+/* Bits of counters that nothing is known of when a member joins, but that may come to light later:
+ * when it can be read, or with the process that reaps it. */
+uint64_t ledger_unknown_base(const struct ledger *l, const struct process *p);
+
+/* Such counters of a member come to light, with what it had before it joined. How much that is
+ * cannot be found out, so all that the target gets of them until the fold after the next, when the
+ * process that reaps it was read, is left out: they are lower bounds from now on. */
+void ledger_leave_out(struct ledger *l, const struct member *m, uint64_t metrics);
 
 /* A member lives on but does not belong to the target any more: what it used until now stays. */
 void ledger_part(struct ledger *l, const struct member *m);

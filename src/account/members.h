@@ -24,6 +24,8 @@ struct member {
     uint64_t been;         /* those it ever counted for */
     uint64_t parted;       /* those it did not belong to any more at its last look */
     uint64_t joined_ticks; /* a child born before is not born into its targets */
+    uint64_t base_unknown; /* bits of counters that could not be read when it joined, and count from
+                            * there on: what it had by then is in no base */
     bool gone;             /* found to have left; removed at the end of the walk */
     bool in_books;         /* its leaving is booked */
     bool was_seen;         /* read at least once, so it counts as started */

@@ -96,6 +96,7 @@ static void read_baseline_again(struct tracked *t)
             continue;
         }
         membership_set_baseline(t, &m->process);
+        m->base_unknown = ledger_unknown_base(&t->whole->ledger, &m->process);
         for (size_t k = 0; k < book_count(t); k++)
             if (m->targets & t->targets[k].bit)
                 ledger_rebase(&t->targets[k].ledger, m, &before);

@@ -403,6 +403,37 @@ def test_memory_of_others_is_unknown_also_beside_a_zombie(nobody, here):
 
 
 @needs_root
+def test_what_a_zombie_had_written_before(nobody):
+    """An ordinary user cannot read the I/O of a zombie: its parent inherits it after the attach."""
+    script = """if True:
+        import os, sys
+        out = os.open("/dev/null", os.O_WRONLY)
+        child = os.fork()
+        if not child:
+            os.write(out, bytes(5_000_000))
+            os._exit(0)
+        sys.stdin.readline()
+        os.wait()
+        print("reaped", flush=True)
+        sys.stdin.readline()
+        os.write(out, bytes(1000))
+        print("written", flush=True)
+        sys.stdin.readline()"""
+    with running(nobody, "/usr/bin/python3", "-c", script) as p:
+        until(lambda: states_of_children(p.pid) == ["Z"], "a zombie")
+        toll = attach(nobody, "-i", "20ms", p.pid)
+        for word in (b"reaped\n", b"written\n"):
+            seen = len(toll.rows())
+            say(p)
+            assert p.stdout.readline() == word
+            until(lambda n=seen: len(toll.rows()) >= n + 5, "samples")
+        toll.end()
+    # The two lines are written too.
+    assert toll.total("io_written_bytes") <= 1000 + len("reaped\nwritten\n")
+    assert toll.figure("io_written_bytes")["quality"] == "lower bound"
+
+
+@needs_root
 def test_hidden_processes(nobody, here):
     """With hidepid=2 others do not exist for an ordinary user; his own do."""
     with running(here, "sleep", 600) as other, running(nobody, "sleep", 600) as own:

@@ -269,6 +269,8 @@ static void membership_gain(struct tracked *t, struct member *m, uint64_t bits)
         for (size_t i = 0; i < book_count(t); i++)
             if (t->targets[i].bit & more)
                 ledger_join(&t->targets[i].ledger, &joining, from_birth);
+    if (more && !from_birth)
+        m->base_unknown |= ledger_unknown_base(&t->whole->ledger, &m->process);
     if (more)
         m->joined_ticks = from_birth ? 0 : t->discovery.walked_ticks;
     m->been |= m->was_seen ? m->targets : 0;
@@ -347,6 +349,7 @@ void membership_welcome(struct tracked *t, struct member *m, uint64_t now_ns)
     p->first_seen_ns = now_ns;
     if (!from_birth) {
         membership_set_baseline(t, p);
+        m->base_unknown = ledger_unknown_base(&t->whole->ledger, p);
         m->old_peak_bytes = row_u64(&p->own, process_memory_peak_bytes);
     }
     m->inherited_base_ns = inherited_u64(&p->inherited, process_cpu_seconds);

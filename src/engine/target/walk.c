@@ -137,6 +137,15 @@ static bool is_inherited(const struct tracked *t, const struct member *m, uint64
     return false;
 }
 
+/* Counters of a process that could not be read until now come to the targets: much of them may be
+ * of before, or not theirs. */
+static void leave_out(struct tracked *t, const struct member *m, uint64_t targets, uint64_t metrics)
+{
+    for (size_t i = 0; metrics && i < book_count(t); i++)
+        if (targets & t->targets[i].bit)
+            ledger_leave_out(&t->targets[i].ledger, m, metrics);
+}
+
 /* A process that is not of a target, and whose parent is: the parent inherits what is not the
  * target's. */
 static void book_foreign(struct tracked *t, const struct member *m)
@@ -150,6 +159,7 @@ static void book_foreign(struct tracked *t, const struct member *m)
     uint64_t bits = parent->targets & rules & ~m->targets;
     struct member child = *m;
     membership_round_up(t, &child.process);
+    leave_out(t, m, bits, ledger_unknown_base(&t->whole->ledger, &m->process));
     for (size_t i = 0; bits && i < book_count(t); i++)
         if (t->targets[i].bit & bits)
             ledger_foreign(&t->targets[i].ledger, &child);
@@ -168,6 +178,8 @@ static void departure_leave(struct tracked *t, struct member *m, enum departure 
             continue;
         bool lost = how == LEFT_LOST || (!g->is_launched && !is_inherited(t, m, g->bit));
         ledger_leave(&g->ledger, m, lost);
+        if (!lost)
+            leave_out(t, m, g->bit, m->base_unknown);
     }
     if (how == LEFT_INSIDE)
         book_foreign(t, m);
@@ -323,8 +335,7 @@ static int walk_depth(const struct tracked *t, const struct member *m,
         return DEPTH_BRIEF;
     if ((due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
         return DEPTH_REFRESH;
-    /* What an attached process has used is lost with it: it is caught up with as soon as it rests.
-     */
+    /* What an attached process has used is lost with it: it is caught up with as soon as it rests. */
     if (moved || (s->is_behind && (!t->may_be_brief || !is_launched(t))))
         return DEPTH_CHANGE;
     /* The clock of a process that has ended does not move when it is reaped: its stat shows it. */
@@ -444,6 +455,9 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
         return;
     }
     bool is_new = !m->was_seen;
+    uint64_t now_known = m->base_unknown & ~p->denied;
+    leave_out(t, m, m->targets, now_known);
+    m->base_unknown &= ~now_known;
     if (is_new ? !membership_confirm(t, m) : !membership_review(t, m, depth == DEPTH_REFRESH)) {
         walk_turn_away(t, m);
         return;

@@ -743,6 +743,53 @@ static void test_rebase(void **state)
     end(&b);
 }
 
+/* Counters that could not be read when it joined come to light in one fold or the next. */
+static void test_an_unknown_base(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *parent = join_later(&b, 1, 10, 0), *hidden = join_later(&b, 2, 20, 0);
+    hidden->process.denied = BIT(process_io_written_bytes) | BIT(process_memory_pss_bytes);
+    put(parent, process_io_written_bytes, 500, 0);
+    row_put_u64(&b.ledger.base, process_io_written_bytes, 500);
+    assert_value(fold(&b), process_io_written_bytes, 0);
+    uint64_t unknown = ledger_unknown_base(&b.ledger, &hidden->process);
+    assert_true(unknown == BIT(process_io_written_bytes));
+    leave(&b, hidden, false);
+    ledger_leave_out(&b.ledger, hidden, unknown);
+    put(parent, process_io_written_bytes, 510, 0);
+    fold(&b);
+    put(parent, process_io_written_bytes, 510, 4000);
+    fold(&b);
+    assert_value(&b.parts[PART_COMBINED], process_io_written_bytes, 0);
+    put(parent, process_io_written_bytes, 513, 4000);
+    assert_value(fold(&b), process_io_written_bytes, 3);
+    assert_true(b.ledger.denied[PART_COMBINED] >> process_io_written_bytes & 1);
+    end(&b);
+}
+
+/* What the main process had before is not its own either. */
+static void test_an_unknown_base_of_main(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *m = members_add(&b.members, 1);
+    m->targets = m->main_of = 1;
+    m->was_seen = true;
+    m->process.denied = BIT(process_io_written_bytes);
+    ledger_join(&b.ledger, m, false);
+    fold(&b);
+    m->process.denied = 0;
+    put(m, process_io_written_bytes, 4000, 0);
+    ledger_leave_out(&b.ledger, m, BIT(process_io_written_bytes));
+    assert_value(fold(&b), process_io_written_bytes, 0);
+    assert_value(fold(&b), process_io_written_bytes, 0);
+    put(m, process_io_written_bytes, 4005, 0);
+    assert_value(fold(&b), process_io_written_bytes, 5);
+    assert_value(&b.parts[PART_MAIN], process_io_written_bytes, 5);
+    end(&b);
+}
+
 static void test_part_and_rejoin(void **state)
 {
     struct books b;
@@ -1325,6 +1372,8 @@ int main(void)
         cmocka_unit_test(test_proof_of_a_descendant),
         cmocka_unit_test(test_proof_at_the_end),
         cmocka_unit_test(test_rebase),
+        cmocka_unit_test(test_an_unknown_base),
+        cmocka_unit_test(test_an_unknown_base_of_main),
         cmocka_unit_test(test_part_and_rejoin),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_foreign_before_it_is_seen),
