@@ -316,6 +316,18 @@ def test_bytes_written_without_threads(here):
     assert result.quality("io_written_bytes", "main") == "exact"
 
 
+@needs_root
+def test_bytes_written_by_a_child_without_page_faults(here):
+    """It has the memory of its parent, and calls no exec: nothing but its I/O and CPU time shows it."""
+    result = here.run([here.helper("onemem"), "write", "3"], ["-i", "10ms"])
+    assert result.status == 0, result.err
+    assert result.err == b"0 faults\n"
+    assert result.total("io_written_bytes") == (3 << 20) + len(result.err)
+    assert result.total("io_written_bytes", "main") == len(result.err)
+    assert result.quality("io_written_bytes", "main") == "exact"
+    assert result.total("io_written_bytes", "descendants") == 3 << 20
+
+
 def test_removed_before_it_was_written_is_cancelled(place):
     write = "dd if=/dev/zero of=data bs=1M count=20 status=none; rm data"
     result = place.run(["sh", "-c", f"sh -c '{write}'; :"])

@@ -2,6 +2,7 @@
 """Memory, faults and context switches; how many processes there are."""
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -191,30 +192,6 @@ def test_switches_of_threads_that_exited(place):
         assert expected <= result.total(metric) <= expected + 10, metric
 
 
-def test_memory_after_the_main_thread(place):
-    """The files of the process show neither memory nor descriptors then, those of its other threads do."""
-    script = """
-import ctypes, os, threading, time
-def work():
-    while not os.path.exists("release"):
-        held.append(b"x" * (20 << 20)) if len(held) < 10 else time.sleep(0.01)
-    os._exit(0)
-held, files = [], [open("/dev/null") for _ in range(50)]
-threading.Thread(target=work).start()
-ctypes.CDLL(None).pthread_exit(0)
-"""
-    run_until_seen(place, [sys.executable, "-c", script],
-                   lambda samples: sum(1 for sample in samples if held_by(sample, 200 * MIB)) > 3,
-                   ["-i", "50ms", "--memory", "pss"])
-
-
-def held_by(sample, size):
-    """Whether all memory of a process is in its sample."""
-    row = sample["target"]["combined"]
-    least = (row[f"memory_{name}_bytes"] for name in ("rss", "pss", "uss", "peak", "virtual"))
-    return min(value or 0 for value in least) > size and (row["open_files"] or 0) > 50
-
-
 def test_rss_only(place):
     """--memory rss never reads PSS: it is unknown then, not zero."""
     result = place.run(["sleep", "0.3"], ["--memory", "rss", "-i", "10ms"])
@@ -302,6 +279,34 @@ def test_memory_shared_by_orphans_counts_once(place):
     assert 200 * MIB <= result.largest("memory_rss_bytes") <= truth + OTHER_PAGES
     assert 200 * MIB <= result.largest("memory_uss_bytes") <= truth + OTHER_PAGES
     assert 200 * MIB <= result.largest("memory_rss_bytes", "descendants") <= truth + OTHER_PAGES
+
+
+@pytest.mark.parametrize("is_attached", [False, True], ids=["run", "attach"])
+def test_memory_after_the_main_thread_has_ended(place, is_attached):
+    """Its files are those of a zombie then; the other threads show what the process has."""
+    names = ["memory_rss_bytes", "memory_pss_bytes", "memory_virtual_bytes", "open_files"]
+    command, options = [place.helper("onemem"), "leader", "100"], ["--memory", "pss"]
+
+    def is_seen(samples):
+        rows = [s["target"]["main"] for s in samples if "target" in s]
+        return any(row.get("memory_pss_bytes", 0) >= 100 * MIB for row in rows)
+
+    if is_attached:
+        with attachlib.running(place, *command) as job:
+            until(lambda: "zombie" in pathlib.Path(f"/proc/{job.pid}/status").read_text(), "its end")
+            toll = attachlib.attach(place, "-i", "20ms", *options, job.pid)
+            until(lambda: is_seen(toll.rows()), "the memory")
+            place.path("release").touch()
+            toll.wait()
+        figures = {name: toll.figure(name, part="main") for name in names}
+    else:
+        result, _ = run_until_seen(place, command, is_seen, options)
+        figures = {name: result.figure(name, "main") for name in names}
+    truth = int(place.path("mark").read_text())
+    for name in names[:2]:
+        assert 100 * MIB <= figures[name]["max"] <= truth + OTHER_PAGES, (name, figures[name])
+    assert figures["memory_virtual_bytes"]["max"] >= 100 * MIB
+    assert figures["open_files"]["max"] >= 3
 
 
 def test_memory_of_a_plain_fork_counts_for_both(place):

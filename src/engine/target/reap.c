@@ -199,13 +199,25 @@ static void divide_cpu(struct process *p, const struct rusage *usage, uint64_t t
     p->fresh &= ~(BIT(process_cpu_user_seconds) | BIT(process_cpu_system_seconds));
 }
 
-/* A process that reaped nobody has all of rusage for itself, to the microsecond. */
-static void reap_sharpen(struct process *p, const struct rusage *usage, uint64_t tick,
-                         uint64_t floor_rss_bytes)
+/* A process that reaped no child has all of rusage for itself, to the microsecond. A child that
+ * shared its memory and called no exec may have had no page fault, but CPU time, which is in rusage
+ * and not in the CPU clock. The last instructions of a process may run after its clock was read. */
+#define AFTER_THE_CLOCK_NS (100 * NS_PER_US)
+
+static bool reap_had_children(const struct process *p, const struct rusage *usage, bool has_clock)
 {
-    if (inherited_u64(&p->inherited, process_cpu_seconds) ||
-        inherited_u64(&p->inherited, process_faults_minor_count)) {
-        divide_cpu(p, usage, tick);
+    uint64_t both_ns = clock_of_timeval(usage->ru_utime) + clock_of_timeval(usage->ru_stime);
+    bool is_last_clock = has_clock && p->has_ended && row_has(&p->own, process_cpu_seconds);
+    return inherited_u64(&p->inherited, process_cpu_seconds) ||
+           inherited_u64(&p->inherited, process_faults_minor_count) ||
+           (is_last_clock && both_ns > row_u64(&p->own, process_cpu_seconds) + AFTER_THE_CLOCK_NS);
+}
+
+static void reap_sharpen(struct process *p, const struct rusage *usage,
+                         const struct process_reader *r, uint64_t floor_rss_bytes)
+{
+    if (reap_had_children(p, usage, r->has_clock)) {
+        divide_cpu(p, usage, r->ns_per_tick);
         return;
     }
     row_put_u64(&p->own, process_cpu_user_seconds, clock_of_timeval(usage->ru_utime));
@@ -287,7 +299,7 @@ static void book_end(struct tracked *t, pid_t pid, struct member *m, int status,
     else
         t->reaper.peak_is_exact = false;
     if (m && usage)
-        reap_sharpen(&m->process, usage, t->reader.ns_per_tick, t->reaper.floor_rss_bytes);
+        reap_sharpen(&m->process, usage, &t->reader, t->reaper.floor_rss_bytes);
     if (m)
         departure_reaped(t, m, &end, now_ns);
 }

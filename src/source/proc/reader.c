@@ -514,17 +514,20 @@ static int process_split_io(struct process_reader *r, struct process_source *s, 
 {
     struct thread_io t = {.r = r, .pid = p->entity.pid};
     row_init(&t.sum, ENTITY_PROCESS);
-    /* A child that was reaped had at least one page fault. stat is read again after the io file, so
-     * that no child can have been reaped in between. */
+    bool is_alone = p->has_ended ? process_had_no_threads(r, s, p) : !s->had_threads;
+    if (s->threads <= 1)
+        process_add_thread_io(&t, p->entity.pid);
+    /* A child that was reaped had a page fault, unless it shared the memory of its parent: the file
+     * of a thread that was the only one is the better proof. stat is read again after the io file,
+     * so that no child can have been reaped in between. */
     struct process now = *p;
-    bool all_own = !inherited_u64(&p->inherited, process_faults_minor_count) &&
+    bool is_apart = is_alone && t.result == 0 && p->entity.pid != r->own.pid;
+    bool all_own = !is_apart && !inherited_u64(&p->inherited, process_faults_minor_count) &&
                    process_read_stat(r, s, &now, DEPTH_STILL) == 0 &&
                    !inherited_u64(&now.inherited, process_faults_minor_count);
     if (all_own)
         t.sum = *whole;
-    else if (s->threads <= 1)
-        process_add_thread_io(&t, p->entity.pid);
-    else if (depth == DEPTH_REFRESH || s->threads <= FEW_THREADS)
+    else if (s->threads > 1 && (depth == DEPTH_REFRESH || s->threads <= FEW_THREADS))
         process_each_thread(r, p->entity.pid, process_add_thread_io, &t);
     FOR_EACH_BIT(id, whole->present)
     {
@@ -532,10 +535,7 @@ static int process_split_io(struct process_reader *r, struct process_source *s, 
         row_put_u64(&p->own, id, min_u64(own, row_u64(whole, id)));
         inherited_put(&p->inherited, id, left_u64(row_u64(whole, id), own));
     }
-    if (all_own)
-        return 0;
-    bool is_apart = p->has_ended ? process_had_no_threads(r, s, p) : !s->had_threads;
-    return t.result == 0 && is_apart ? 0 : -ENODATA;
+    return all_own || (is_alone && t.result == 0) ? 0 : -ENODATA;
 }
 
 /* What was read before stays when the file cannot be read any more: an ordinary user may not read
