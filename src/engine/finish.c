@@ -65,7 +65,10 @@ static struct row known_figures(const struct target *g, const struct target_summ
  * much. */
 static void judge_slow(struct target_summary *s, const struct target *g, enum part part)
 {
+    const struct series *mark = &s->series[part][process_memory_peak_bytes];
     double most = s->series[part][process_memory_rss_bytes].max;
+    if (mark->observed_ns && (double)mark->last.u > most) /* samples missed it, too */
+        most = (double)mark->last.u;
     double seen = (double)g->most_slow_rss[part];
     bool of_several = s->series[part][process_processes_count].max > 1;
     FOR_EACH_BIT(id, PROCESS_ROLLUP_BITS)
@@ -84,6 +87,17 @@ static void judge_slow(struct target_summary *s, const struct target *g, enum pa
         s->series[part][process_memory_distinct_bytes] = (struct series){0};
     } else if (of_several && once->quality != QUALITY_UNKNOWN)
         once->quality = QUALITY_LOWER_BOUND;
+}
+
+/* There were descendants, and no sample saw one: that they had no memory and no threads is not
+ * known. */
+static void judge_unseen(struct target_summary *s, const struct ledger *l, const struct row *row)
+{
+    const struct series *series = s->series[PART_DESCENDANTS];
+    if (!row_u64(row, process_processes_started_count) || series[process_processes_count].max > 0)
+        return;
+    FOR_EACH_BIT(id, l->folds[FOLD_SUM] | l->folds[FOLD_ONCE] | BIT(process_processes_count))
+    s->provenance[PART_DESCENDANTS][id] = (struct provenance){QUALITY_UNKNOWN, ""};
 }
 
 /* Samples were skipped, or there was time for hardly any: the most that was seen may be much less
@@ -126,6 +140,8 @@ static void quality_judge_target(const struct toll_tracker *t, const struct targ
             s->provenance[part][id] = v;
         }
         judge_slow(s, g, part);
+        if (part == PART_DESCENDANTS)
+            judge_unseen(s, &g->ledger, &row);
         s->partial[part] = 0;
         FOR_EACH_BIT(id, e.denied[part])
         {
@@ -148,13 +164,24 @@ static void quality_judge_target(const struct toll_tracker *t, const struct targ
 }
 
 /* All processes together once had at least what the largest of them had: for a short job the
- * kernel's high-water mark says more than the samples. */
+ * kernel's high-water mark says more than the samples. What several had when it had most is not
+ * known. */
 static void raise_peak(struct target_summary *s)
 {
     struct series *series = s->series[PART_COMBINED];
     struct provenance *provenance = s->provenance[PART_COMBINED];
     if (!series[process_memory_peak_bytes].observed_ns)
         return;
+    double mark = (double)series[process_memory_peak_bytes].last.u;
+    bool is_missed = mark > SUMMARY_NOTICEABLE * series[process_memory_rss_bytes].max;
+    bool is_all = series[process_processes_started_count].last.u <= 1 &&
+                  provenance[process_memory_peak_bytes].quality != QUALITY_LOWER_BOUND;
+    uint64_t missed = PROCESS_ROLLUP_BITS | BIT(process_memory_distinct_bytes) |
+                      BIT(process_memory_virtual_bytes) |
+                      (is_all ? 0 : BIT(process_memory_rss_bytes));
+    FOR_EACH_BIT(id, is_missed ? missed : 0)
+    if (provenance[id].quality == QUALITY_SAMPLED)
+        provenance[id].quality = QUALITY_LOWER_BOUND;
     series_at_least(&series[process_memory_rss_bytes],
                     (double)series[process_memory_peak_bytes].last.u);
     if (series[process_memory_rss_bytes].max_at_ns == SERIES_TIME_UNKNOWN) /* nor is theirs known */

@@ -572,7 +572,6 @@ static enum quality summary_figure(const struct summary *s, uint64_t selected, e
 
 struct memory_peak summary_memory_peak(const struct summary *s, uint64_t selected)
 {
-    const double noticeable = 1.02;
     const double least_of_a_program = 1 << 20;
     struct memory_peak m = {0};
     double largest, started;
@@ -596,7 +595,7 @@ struct memory_peak summary_memory_peak(const struct summary *s, uint64_t selecte
     bool is_premature = is_short && largest < least_of_a_program &&
                         of_largest == QUALITY_LOWER_BOUND;
     m.is_of_largest = largest > 0 && largest >= m.bytes && !is_premature &&
-                      largest > noticeable * summary_sampled_memory(s);
+                      largest > SUMMARY_NOTICEABLE * summary_sampled_memory(s);
     if (m.is_of_largest) {
         m.bytes = largest;
         /* No other process was seen. Unless all are counted, one may have lived between samples. */

@@ -143,8 +143,8 @@ struct run {
     bool no_children;
 };
 
-/* Copies, in which what looks like a secret is masked unless shows_secrets is set (base/text/secrets.h):
- * no other part of the program sees it. 0 or -ENOMEM. */
+/* Copies, in which what looks like a secret is masked unless shows_secrets is set
+ * (base/text/secrets.h): no other part of the program sees it. 0 or -ENOMEM. */
 int run_set_name(struct run *r, const char *name);
 int run_set_command(struct run *r, char *const argv[]);
 int run_set_labels(struct run *r, const char *const labels[]);
@@ -214,10 +214,10 @@ struct output_summary {
     uint64_t bytes;   /* of what was delivered, when has_bytes */
     uint64_t scrapes; /* requests */
     bool has_bytes;
-    bool is_whole; /* nothing was lost, samples or anything else */
-    bool has_kept; /* the last of it went to the spool */
+    bool is_whole;    /* nothing was lost, samples or anything else */
+    bool has_kept;    /* the last of it went to the spool */
     bool has_nothing; /* of a sender: nothing at all has arrived */
-    char why[256]; /* the last failure, or "" */
+    char why[256];    /* the last failure, or "" */
 };
 
 struct energy;
@@ -245,7 +245,7 @@ struct summary {
     struct histogram *histograms; /* owned */
     struct octave_store octaves;  /* of all of them */
     struct job_energy job_energy;
-    const struct energy *energy;  /* borrowed: as it was recorded; NULL: from the instances */
+    const struct energy *energy; /* borrowed: as it was recorded; NULL: from the instances */
 };
 
 int summary_init(struct summary *s, const struct run *run);
@@ -289,6 +289,10 @@ struct memory_peak {
 
 /* A command that ran shorter has seldom been sampled after it had its memory. */
 #define SUMMARY_SHORTEST_FOR_MEMORY_NS (50 * NS_PER_MS)
+
+/* By how much the kernel's mark of the largest process is above the highest sample where samples
+ * missed the peak. */
+#define SUMMARY_NOTICEABLE 1.02
 
 /* The peak is sampled. The kernel's own mark of the largest process is not, so the figure is never
  * below it. Where it is more than any sample had, samples missed the peak. selected: bits of the

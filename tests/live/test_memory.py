@@ -431,6 +431,27 @@ def test_a_peak_that_was_missed_is_a_lower_bound(place):
         assert [n for n in result.notes if SKIPPED in n]
 
 
+def test_descendants_that_no_sample_saw(place):
+    """They are known, and so is the largest: 0 B is not their memory, nor is what samples had the
+    memory of all. All files agree."""
+    script = ("import os, time; time.sleep(1); child = os.fork()\n"
+              "if not child: bytearray(b'x') * (60 << 20); os._exit(0)\n"
+              "os.waitpid(child, 0)")
+    result = place.run(["/usr/bin/python3", "-S", "-c", script], ["-i", "60s", "-o", "run.jsonl"])
+    if result.figure("processes", "descendants").get("max"):
+        pytest.skip("the machine was so busy that the first sample saw the child")
+    assert result.total("processes_started", "descendants") >= 1
+    assert result.largest("memory_rss_bytes") >= 60 * MIB
+    for metric in ("memory_rss_bytes", "memory_pss_bytes", "memory_virtual_bytes"):
+        assert result.quality(metric) in ("lower bound", "unknown"), metric
+        assert result.quality(metric, "descendants") == "unknown", metric
+    assert result.quality("threads", "descendants") == "unknown"
+    status, out, _ = place.call([place.toll, "list", "--json", "run.jsonl"])
+    assert status == 0
+    row = json.loads(out)[0]
+    assert row["memory_quality"] == result.quality("memory_rss_bytes")
+
+
 def test_samples_that_were_skipped_are_said(place):
     """toll is stopped for some seconds while memory comes and goes."""
     record, summary = place.path("run.jsonl"), place.path("s.json")
