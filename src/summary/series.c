@@ -112,7 +112,8 @@ static double histogram_scale(const struct metric *m)
     return m->unit == UNIT_seconds ? 1e9 : 1;
 }
 
-/* What is read four times a second comes here when it was read of all processes. */
+/* What is read four times a second comes here when it was read of all processes. No less than
+ * SHORTEST_WINDOW_NS. */
 static uint64_t shortest_window_ns(const struct metric *m)
 {
     bool catches_up = metric_catches_up(m) && m->cost != COST_OFTEN;
@@ -167,26 +168,25 @@ static double series_growth(const struct metric *m, uint64_t before, uint64_t no
     return now < before ? -metric_number(m, step) : metric_number(m, step);
 }
 
+/* A counter that stands still, as most do in most samples, costs no arithmetic. */
 void series_put(struct series *s, const struct metric *m, union value value, uint64_t elapsed_ns)
 {
     uint64_t interval_ns = left_u64(elapsed_ns, s->observed_ns);
-    double seconds = (double)interval_ns / 1e9;
-    double amount = metric_number(m, value); /* over the interval */
-    if (m->kind == METRIC_COUNTER) {
-        amount = series_growth(m, s->last.u, value.u);
-    } else {
-        amount *= seconds;
-    }
-    s->last = value;
+    bool is_counter = m->kind == METRIC_COUNTER;
     s->observed_ns = elapsed_ns;
-    s->weighted += amount;
-    if (!series_is_windowed(m)) {
-        series_observe(s, m, metric_number(m, value), max_u64(interval_ns, 1), elapsed_ns);
-        return;
+    if (!is_counter || value.u != s->last.u) {
+        double amount = is_counter ? series_growth(m, s->last.u, value.u) /* over the interval */
+                                   : metric_number(m, value) * ((double)interval_ns / 1e9);
+        s->last = value;
+        s->weighted += amount;
+        if (!series_is_windowed(m)) {
+            series_observe(s, m, metric_number(m, value), max_u64(interval_ns, 1), elapsed_ns);
+            return;
+        }
+        s->window += amount;
     }
-    s->window += amount;
     s->window_ns += interval_ns;
-    if (s->window_ns >= shortest_window_ns(m))
+    if (s->window_ns >= SHORTEST_WINDOW_NS && s->window_ns >= shortest_window_ns(m))
         series_close_window(s, m, elapsed_ns);
 }
 

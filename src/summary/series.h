@@ -77,15 +77,15 @@ enum coverage {
 #define SERIES_TIME_UNKNOWN UINT64_MAX
 
 struct series {
-    uint64_t count;
     uint64_t observed_ns; /* since the start of the run, the time of the last value */
-    double weighted;      /* sum of value times time; for counters of the growth */
-    double min, max;      /* momentary values, or rates over windows */
-    uint64_t max_at_ns;   /* since the start of the run, or SERIES_TIME_UNKNOWN */
     union value last;
-    double window; /* collected in the window that is open */
     uint64_t window_ns;
-    double closed; /* collected in the window before it */
+    double window;   /* collected in the window that is open */
+    double weighted; /* sum of value times time; for counters of the growth */
+    uint64_t count;
+    double min, max;    /* momentary values, or rates over windows */
+    uint64_t max_at_ns; /* since the start of the run, or SERIES_TIME_UNKNOWN */
+    double closed;      /* collected in the window before it */
     uint64_t closed_ns;
     enum coverage coverage;
     double at_peak;      /* of a part of a target: its value when the whole had its maximum */

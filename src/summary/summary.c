@@ -303,13 +303,14 @@ void summary_done(struct summary *s)
 static void put_row(const struct summary *s, struct series *series, const struct row *row,
                     uint64_t old, uint64_t elapsed_ns)
 {
+    bool since_start = s->run->since_start;
     if (!row)
         return;
     FOR_EACH_BIT(i, row_seen(row) & ~old)
     {
         enum metric_id id = row->first + (enum metric_id)i;
         const struct metric *m = metric_of(id);
-        if (s->run->since_start && m->kind == METRIC_COUNTER && !series[i].last.u)
+        if (since_start && m->kind == METRIC_COUNTER && !series[i].last.u)
             series[i].last = row_value(row, id); /* what was before has no rate */
         series_put(&series[i], m, row_value(row, id), elapsed_ns);
     }

@@ -18,6 +18,9 @@ RUN = ["run", "-q", "-i", "10s", "--", COMMAND]
 # version 2, and 184 page faults more than `true` has by itself.
 MOST_CALLS = 280
 MOST_FAULTS = 210
+# Measured: 11,450 with one process that sleeps and no outputs; more where a busy machine skips samples,
+# because members are looked at between them.
+MOST_INSTRUCTIONS = 14000
 
 
 def environment(place):
@@ -62,6 +65,26 @@ def test_libraries(place):
     """A library takes 20 us to load."""
     _, out, _ = place.call(["readelf", "-d", place.toll])
     assert b"libc.so" in out and b"libm.so" not in out
+
+
+def counted_run(place, seconds):
+    """Instructions in user mode and samples of a whole run."""
+    place.call(["valgrind", "--tool=callgrind", f"--callgrind-out-file={place.path('counted')}",
+                place.toll, "run", "-i", "10ms", "--memory", "rss", "--summary", "json",
+                "--summary-to", place.path("summary"), "--", "sleep", str(seconds)],
+               env=environment(place))
+    total = re.search(r"^(?:summary|totals): (\d+)", place.path("counted").read_text(), re.M)
+    return int(total[1]), json.loads(place.path("summary").read_text())["self"]["ticks"]["total"]
+
+
+@not_sanitized
+@needs("valgrind")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="others have other instructions")
+def test_instructions_of_a_sample(place):
+    """Of the steady state: the difference of two runs. Without the memory page tables are read for."""
+    (few, few_samples), (many, many_samples) = counted_run(place, 0.5), counted_run(place, 2)
+    assert many_samples >= few_samples + 20
+    assert (many - few) / (many_samples - few_samples) <= MOST_INSTRUCTIONS
 
 
 MOST_BYTES = 1500

@@ -229,6 +229,8 @@ struct tracked {
     struct members members; /* payload: struct process_source */
     struct changes changes;
     bool members_changed; /* since they were last summed up */
+    bool any_departed;    /* a member is marked as gone, and may not be booked or swept out yet */
+    bool asks_memory;     /* it has to be found out which members share their memory */
     bool io_denial_noted; /* that the I/O of a member may not be read */
     bool has_run;         /* a process has run, come or left since a round of slow reads began */
     struct events events;

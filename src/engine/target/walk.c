@@ -95,7 +95,7 @@ void tracked_note(struct tracked *t, const char *format, ...)
 void departure_forget(struct tracked *t, struct member *m)
 {
     m->gone = true;
-    t->members_changed = true;
+    t->members_changed = t->any_departed = true;
     process_source_done(source_of(m), &t->reader);
 }
 
@@ -253,10 +253,13 @@ static enum loss departure_judge(struct tracked *t, struct member *m)
     return loss;
 }
 
-/* Ancestors are still there, marked as gone, while their descendants are booked. */
+/* Ancestors are still there, marked as gone, while their descendants are booked. In a large tree
+ * that sleeps, looking for some that have left would be a tenth of the work. */
 void departure_book(struct tracked *t, uint64_t now_ns)
 {
     t->discovery.bookings++;
+    if (!t->any_departed)
+        return;
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
         if (!m->gone || m->in_books)
@@ -272,6 +275,7 @@ void departure_book(struct tracked *t, uint64_t now_ns)
         departure_leave(t, m, loss == LOSS_OF_THIS ? LEFT_LOST : LEFT_INSIDE, NULL, now_ns);
     }
     members_sweep(&t->members);
+    t->any_departed = false;
 }
 
 void departure_reaped(struct tracked *t, struct member *m, const struct toll_end *end,
@@ -335,7 +339,8 @@ static int walk_depth(const struct tracked *t, const struct member *m,
         return DEPTH_BRIEF;
     if ((due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
         return DEPTH_REFRESH;
-    /* What an attached process has used is lost with it: it is caught up with as soon as it rests. */
+    /* What an attached process has used is lost with it: it is caught up with as soon as it rests.
+     */
     if (moved || (s->is_behind && (!t->may_be_brief || !is_launched(t))))
         return DEPTH_CHANGE;
     /* The clock of a process that has ended does not move when it is reaped: its stat shows it. */
@@ -396,6 +401,15 @@ static bool process_adds_same(const struct process *a, const struct process *b)
            a->ignores_sigchld == b->ignores_sigchld;
 }
 
+/* Processes that sleep are read, too, on a budget: in a large tree that would be most of the work,
+ * and samples would have to wait for it. */
+static bool walk_may_read_still(const struct tracked *t, uint64_t now_ns)
+{
+    double allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget * BUDGET_STILL;
+    return t->is_recorded || t->is_probe || t->is_last ||
+           (double)t->discovery.still_ns < allowed_ns;
+}
+
 static void walk_look_at(struct tracked *t, struct member *m, bool find_children, uint64_t now_ns)
 {
     struct process *p = &m->process;
@@ -406,14 +420,10 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
     int moved = process_probe(&t->reader, source_of(m), p);
     int depth = t->is_probe && moved > 0 ? DEPTH_REFRESH
                                          : walk_depth(t, m, source_of(m), moved > 0, now_ns);
-    source_of(m)->may_have_children |= moved > 0;
-    /* Processes that sleep are read, too, on a budget: in a large tree that would be most of the
-     * work, and samples would have to wait for it. */
-    double still_allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget * BUDGET_STILL;
-    bool may_read_still = t->is_recorded || t->is_probe || t->is_last ||
-                          (double)d->still_ns < still_allowed_ns;
+    if (moved > 0)
+        source_of(m)->may_have_children = true;
     bool has_worked = moved > 0 || (source_of(m)->is_behind && depth == DEPTH_CHANGE);
-    if (moved == 0 && (depth < 0 || (!may_read_still && !has_worked))) {
+    if (moved == 0 && (depth < 0 || (!has_worked && !walk_may_read_still(t, now_ns)))) {
         t->is_behind |= source_of(m)->is_behind;
         if (find_children && m->was_seen) /* it may have made some after the last walk's look */
             walk_ask_for_children(t, m, now_ns);
@@ -454,6 +464,7 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
         departure_forget(t, m); /* it will be met again */
         return;
     }
+    t->asks_memory |= m->memory_execs != p->execs || (p->before_exec && !m->memory_is_asked);
     bool is_new = !m->was_seen;
     uint64_t now_known = m->base_unknown & ~p->denied;
     leave_out(t, m, m->targets, now_known);
@@ -636,9 +647,12 @@ static void ask_whose_memory(struct tracked *t, struct member *m, size_t at)
     m->memory_is_asked = r == 0 && p->before_exec && same == 0;
 }
 
+/* Only a fork or an exec changes who shares: most walks have nothing to ask. */
 static void find_shared_memory(struct tracked *t)
 {
-    bool found = false;
+    bool found = false, is_open = false;
+    if (!t->asks_memory)
+        return;
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
         if (m->memory_execs != m->process.execs) {
@@ -653,7 +667,9 @@ static void find_shared_memory(struct tracked *t)
             t->discovery.apart_ns += left_u64(clock_thread_cpu(), before_ns);
         }
         found |= m->memory_id != 0;
+        is_open |= m->process.before_exec && !m->memory_is_asked;
     }
+    t->asks_memory = found || is_open;
     if (!found)
         return;
     t->members_changed = true;
