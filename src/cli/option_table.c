@@ -308,9 +308,10 @@ const struct option options[] = {
     /* Output */
     {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false, FOR_RUN, GROUP_OUTPUT,
      NULL, OUTPUT_HELP ". " OUTPUT_PATTERNS},
-    {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false,
-     (ANY & ~FOR_RUN) | FOR_EXPORT, GROUP_OUTPUT, NULL,
-     OUTPUT_HELP "; - is stdout. " OUTPUT_PATTERNS},
+    {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false, ANY & ~FOR_RUN,
+     GROUP_OUTPUT, NULL, OUTPUT_HELP "; - is stdout. " OUTPUT_PATTERNS},
+    {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false, FOR_EXPORT,
+     GROUP_OUTPUT, NULL, OUTPUT_HELP "; - is stdout"},
     {"format", 'f', OWN("TYPE"), NULL, option_set_format, false, ANY | FOR_EXPORT, GROUP_OUTPUT,
      NULL, "output type for destinations whose name has no known suffix"},
     {"json", 0, SWITCH(json), NULL, NULL, true, FOR_RUN, GROUP_OUTPUT, NULL,
