@@ -98,3 +98,13 @@ def test_the_command(checked, tmp_path):
     assert [name for name in outputs if not (tmp_path / name).stat().st_size] == []
     assert checked(TOLL, "export", "x.jsonl", "-o", "y.csv").returncode == 0
     assert checked(TOLL, "export", "x.sqlite", "-o", "z.jsonl").returncode == 0
+
+
+def test_gpu_helper(checked, tmp_path):
+    """What is passed between toll and the process that calls the driver."""
+    (tmp_path / "facts").write_text("gpus 2\nutilization 50\nenergy 1000\n0.compute 1 5\n")
+    done = checked(TOLL, "run", "--gpus", "all", "-i", "100ms", "-o", "run.json", "--", "sleep", "1",
+                   env={**os.environ, "FAKE_NVML": str(tmp_path / "facts"),
+                        "LD_LIBRARY_PATH": str(BUILD / "tests/fakes/nvml")})
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads((tmp_path / "run.json").read_text())["gpus"]) == 2

@@ -31,9 +31,10 @@ enum { MOST_DEVICES = 1024, MOST_PROCESSES = 1 << 20, MOST_MS_TO_CLOSE = 20 };
 /* When the tracker is gone, the helper leaves a driver that hangs after this time. */
 #define MOST_US_TO_LEAVE 200000
 
+/* Without padding: it is sent as it is in memory. */
 struct helper_request {
     enum { ASK_LOOK, ASK_HURRY } kind;
-    bool energy_only;
+    uint32_t is_energy_only;
     uint32_t pid_count; /* the pids follow */
 };
 
@@ -170,12 +171,12 @@ static void helper_server_loop(struct helper_server *s, void *state)
         struct helper_answer a = {.kind = HAS_LOOKED};
         uint64_t began_ns = clock_mono(NULL);
         gpu_frame_clear(&f);
-        f.energy_only = r.energy_only;
-        if (r.energy_only)
+        f.energy_only = r.is_energy_only;
+        if (r.is_energy_only)
             s->hurry = false; /* that was for the look before this one */
         s->vendor->read(state, &f, pids, r.pid_count, &a.trouble);
         free(pids);
-        a.is_whole = !r.energy_only && !s->hurry;
+        a.is_whole = !r.is_energy_only && !s->hurry;
         s->sends_energy = clock_mono(NULL) - began_ns > LONG_LOOK_NS;
         if (!helper_server_answer(s, &a, &f))
             break;
@@ -505,7 +506,7 @@ enum gpu_look gpu_helper_read(struct gpu_helper *h, struct gpu_frame *f, const p
 {
     struct helper_answer said;
     struct helper_request r = {
-        .kind = ASK_LOOK, .energy_only = f->energy_only, .pid_count = (uint32_t)count};
+        .kind = ASK_LOOK, .is_energy_only = f->energy_only, .pid_count = (uint32_t)count};
     pthread_mutex_lock(&h->sending);
     bool has_answer = helper_send(h->socket, &r, sizeof r) &&
                       helper_send(h->socket, pids, count * sizeof *pids);
