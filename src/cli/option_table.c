@@ -400,8 +400,10 @@ const struct option options[] = {
      "also measure the threads of the processes that use the most CPU time, and show the busiest"},
     {"no-children", 0, SWITCH(tracker.no_children), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
      GROUP_MEASURE, NULL, "do not measure descendants"},
-    {"since-start", 0, SWITCH(tracker.since_start), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM,
-     GROUP_MEASURE, NULL, "count from the start of the processes or of the machine, not from now"},
+    {"since-start", 0, SWITCH(tracker.since_start), NULL, NULL, false, FOR_ATTACH, GROUP_MEASURE,
+     NULL, "count from the start of each process, not from now"},
+    {"since-start", 0, SWITCH(tracker.since_start), NULL, NULL, false, FOR_SYSTEM, GROUP_MEASURE,
+     NULL, "count from the start of the machine, not from now"},
     {"watch-exits", 0, SWITCH(tracker.watch_exits), NULL, NULL, false, FOR_RUN, GROUP_MEASURE, NULL,
      "count every process, and find children that are not waited for, from kernel records; slows "
      "down process creation"},
@@ -416,8 +418,10 @@ const struct option options[] = {
      "do not listen for marks from the command (see 'toll help mark')"},
 
     /* The run */
-    {"name", 0, TEXT("NAME", tracker.name), NULL, NULL, false, ANY, GROUP_RUN,
+    {"name", 0, TEXT("NAME", tracker.name), NULL, NULL, false, FOR_RUN, GROUP_RUN,
      "name of the program", "name of the run"},
+    {"name", 0, TEXT("NAME", tracker.name), NULL, NULL, false, ANY & ~FOR_RUN, GROUP_RUN, NULL,
+     "name of the run"},
     {"label", 0, LIST("KEY=VALUE", labels), NULL, option_check_label, false, ANY, GROUP_RUN, NULL,
      "label of the run"},
     {"timeout", 0, TIME("TIME", tracker.timeout_ns), NULL, NULL, false, FOR_RUN, GROUP_RUN, NULL,
