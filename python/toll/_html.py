@@ -160,8 +160,7 @@ def _processes(summary: Summary) -> str:
     def row(one: Process) -> str:
         command = one.command or one.name
         shown = command if len(command) <= 60 else command[:59] + "…"
-        cells = [f"{one.pid} {shown}", _number(one.cpu_seconds, "seconds")]
-        return _row([*cells, _number(one.peak_memory, "bytes")], title=command)
+        return _row([f"{one.pid} {shown}", *one._texts()], title=command)
 
     return _table(["Process", "CPU", "memory at peak"], map(row, largest if largest[1:] else []))
 

@@ -179,11 +179,21 @@ class Process(Part):
         peak: Optional[int] = _first(self._values, "bytes")
         return peak
 
+    def _texts(self) -> List[str]:
+        """CPU time and peak memory as people read them."""
+        return [self._text(self.cpu_seconds, "seconds", "complete"),
+                self._text(self.peak_memory, "bytes", "recorded")]
+
+    def _text(self, value: Optional[float], unit: str, exact: str) -> str:
+        """Of one of the largest, what was last read while it lived is a lower bound: "≥ 84.2 MiB"; of 0
+        it says nothing."""
+        if "complete" not in self._values or self._values.get(exact):
+            return _toll.number_text(value, unit)
+        return f"≥ {_toll.number_text(value, unit)}" if value else _toll.number_text(None, unit)
+
     def _headline(self) -> List[str]:
-        return [
-            f"{_toll.number_text(self.cpu_seconds, 'seconds')} CPU",
-            f"{_toll.number_text(self.peak_memory, 'bytes')} peak",
-        ]
+        cpu, peak = self._texts()
+        return [f"{cpu} CPU", f"{peak} peak"]
 
 
 class Program(Process):
