@@ -142,8 +142,8 @@ def _phases(summary: Summary) -> str:
             [
                 one.name if one.count == 1 else f"{one.name} × {one.count}",
                 _number(one.total_seconds, "seconds"),
-                _number(one.cpu_seconds, "seconds"),
-                _number(one.peak_memory, "bytes"),
+                _shown(or_none(lambda: one.figures.cpu_seconds)),
+                _shown(or_none(lambda: one.figures.memory_rss_bytes)),
             ]
         )
         for one in phases[:_MOST_PHASES]

@@ -252,7 +252,10 @@ def test_html_marks_lower_bounds():
     bound = {"total": 3.0, "quality": "lower bound"}
     combined = {"processes_started": bound, "storage_read_bytes": {"total": 512.0, "quality": "exact"},
                 "storage_written_bytes": bound}
-    rows = rows_of(xml.fromstring(toll.Summary(document_with(target={"combined": combined}))._repr_html_()))
+    phase = {"name": "load", "count": 1, "total_seconds": 2.0, "figures": {"cpu_seconds": bound}}
+    document = document_with(target={"combined": combined}, phases=[phase])
+    rows = rows_of(xml.fromstring(toll.Summary(document)._repr_html_()))
+    assert rows["load"] == ["2.00 s", "≥ 3.00 s", "unknown"]
     assert rows["Processes"][0] == "≥ 3"
     assert rows["Disk"][0] == "512 B read, ≥ 3 B written"
 
