@@ -175,6 +175,15 @@ def test_reports_of_several_runs(builds, request):
     assert now == packed.read(EXPECTED)
 
 
+def test_an_overview_of_several_jobs_has_their_names(builds):
+    for columns in (60, 80, 120):
+        rows = report(builds, "--all", "runs", columns=columns).split("\n\n")[0].splitlines()[2:]
+        assert {"build", "test"} <= {row.split()[0 if columns == 60 else -1] for row in rows}, rows
+        assert all(columns_of(row) <= columns for row in rows)
+        one = report(builds, "--all", "--name", "build", "runs", columns=columns).split("\n\n")[0]
+        assert "build" not in one
+
+
 def test_overview_begins_with_its_heading(builds):
     assert report(builds, "--all", "runs/a.jsonl").startswith("Runs, with the change")
 

@@ -471,8 +471,9 @@ static bool gpu_starved_share(const struct trace *gpu, const struct trace *cpu, 
     return true;
 }
 
-/* How often the GPU was read. A record has no such number in its summary, so it is that of the curve;
- * of a GPU without one, as there are more GPUs than curves, that of the GPU that was read least. */
+/* How often the GPU was read. A record has no such number in its summary, so it is that of the
+ * curve; of a GPU without one, as there are more GPUs than curves, that of the GPU that was read
+ * least. */
 static uint64_t gpu_readings(const struct report *r, const struct trace *own)
 {
     uint64_t least = UINT64_MAX;

@@ -12,6 +12,14 @@ const struct history_column history_columns[HISTORY_FIGURES] = {
     [HISTORY_MEMORY] = {"peak memory", process_memory_rss_bytes},
 };
 
+bool history_has_names(const struct report_history *h)
+{
+    for (size_t i = 1; h->is_overview && i < h->count; i++)
+        if (strcmp(h->runs[i].name, h->runs[0].name) != 0)
+            return true;
+    return false;
+}
+
 double history_change(const struct report_history *h, size_t i, enum history_figure f)
 {
     if (!i || i >= h->count)

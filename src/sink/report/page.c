@@ -562,7 +562,8 @@ static void html_history(struct sink *s, const struct report_history *h)
         buf_printf(b, "<section><h1>%zu runs</h1>\n<div class=\"curves\">\n", h->count);
     else
         buf_puts(b, "<section><h2>Earlier runs of this name</h2>\n<div class=\"curves\">\n");
-    for (unsigned f = 0; f < HISTORY_FIGURES; f++) {
+    /* A curve through runs of different jobs means nothing. */
+    for (unsigned f = 0; f < HISTORY_FIGURES && !history_has_names(h); f++) {
         size_t start = b->length;
         buf_printf(b, "<figure><figcaption>%s</figcaption>\n", history_columns[f].title);
         size_t drawing = b->length;

@@ -244,6 +244,9 @@ extern const struct history_column {
     enum metric_id unit;
 } history_columns[HISTORY_FIGURES];
 
+/* Whether an overview has runs of several names: each is shown with its own then. */
+bool history_has_names(const struct report_history *h);
+
 /* The change from the run before as a share; NAN when one of both is unknown or a lower bound, or
  * when there is no run before. The other writes it as "+12 %", and nothing for NAN. */
 double history_change(const struct report_history *h, size_t i, enum history_figure f);

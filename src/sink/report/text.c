@@ -454,15 +454,20 @@ static void text_put_runs_curve(struct sink *s, const struct report_history *h,
 
 static void text_history(struct sink *s, const struct report_history *h)
 {
-    enum { ROWS = 10, TIME = 17, ENDED = 10, FIGURE = 10, CHANGE = 7 };
+    enum { ROWS = 10, TIME = 17, ENDED = 10, FIGURE = 10, CHANGE = 7, NAME = 20 };
     unsigned width = text_width(s);
-    bool has_changes = width >= INDENT + TIME + ENDED + HISTORY_FIGURES * (FIGURE + CHANGE);
+    bool has_names = history_has_names(h);
+    unsigned with_changes = INDENT + TIME + ENDED + HISTORY_FIGURES * (FIGURE + CHANGE);
+    bool has_changes = width >= with_changes + (has_names ? NAME : 0);
+    unsigned name_at = 2 + (has_changes ? with_changes
+                                        : INDENT + TIME + ENDED + HISTORY_FIGURES * FIGURE);
+    bool has_times = !has_names || width >= name_at + NAME / 2; /* else names in their place */
     size_t begin = s->text.length;
     size_t shown = h->is_overview || h->count < ROWS ? h->count : ROWS;
     text_heading_line(s, h->is_overview ? "Runs" : "Earlier runs of this name",
                       has_changes ? ", with the change from the previous run\n" : "\n");
     size_t start = s->text.length;
-    buf_puts(&s->text, "  started (UTC)");
+    buf_puts(&s->text, has_times ? "  started (UTC)" : "  name");
     buf_pad(&s->text, start, INDENT + TIME);
     buf_puts(&s->text, "ended");
     buf_pad(&s->text, start, INDENT + TIME + ENDED);
@@ -481,9 +486,13 @@ static void text_history(struct sink *s, const struct report_history *h)
         size_t line = s->text.length;
         buf_puts(&s->text, !h->is_overview && i + 1 == h->count ? "* " : "  ");
         size_t time = s->text.length;
-        report_put_time(&s->text, p->start_ns);
+        if (has_times)
+            report_put_time(&s->text, p->start_ns);
         if (!buf_failed(&s->text) && s->text.length > time + TIME - 1)
             s->text.length = time + TIME - 1; /* to the minute; the heading has the zone */
+        if (!has_times)
+            text_foreign(s, p->name);
+        text_cut(&s->text, time, TIME - 1);
         buf_pad(&s->text, line, INDENT + TIME);
         history_put_end(p, &s->text);
         buf_pad(&s->text, line, INDENT + TIME + ENDED);
@@ -499,11 +508,13 @@ static void text_history(struct sink *s, const struct report_history *h)
         }
         while (!buf_failed(&s->text) && s->text.data[s->text.length - 1] == ' ')
             s->text.length--;
-        text_style(s, history_is_bad(p) ? PLAIN : "");
-        if (h->is_overview && *p->name && width >= 100) {
-            buf_puts(&s->text, "  ");
+        if (has_names && has_times) {
+            buf_pad(&s->text, line, name_at);
+            size_t name = s->text.length;
             text_foreign(s, p->name);
+            text_cut(&s->text, name, width - name_at);
         }
+        text_style(s, history_is_bad(p) ? PLAIN : "");
         buf_putc(&s->text, '\n');
     }
     if (shown < h->count)
