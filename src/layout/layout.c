@@ -302,7 +302,8 @@ double terms_figure(const struct row_of *r, const struct terms *terms, enum layo
         if (t->of == TERM_FACT && t->fact == FACT_STEP)
             value = (double)step;
         else if (t->of == TERM_FACT && t->fact == FACT_NUMBER)
-            value = (double)r->instance;
+            value = (double)gpu_number(r->source->of, r->source->name,
+                                       r->source->count(r->source->of, ENTITY_GPU), r->instance);
         else if (t->of == TERM_FACT && t->fact == FACT_ZERO)
             value = 0;
         else if (t->of == TERM_FACT)

@@ -25,7 +25,7 @@ enum layout_fact {
     FACT_HAS_GPUS,          /* 1: GPUs are read, whether or not they have answered yet */
     FACT_UTC,               /* a text: 2026-11-16T07:02:15.123+00:00 */
     FACT_LOCAL,             /* a text: 2026/11/16 07:02:15.123, as nvidia-smi writes it */
-    FACT_NUMBER,            /* of the instance of the row, from 0 */
+    FACT_NUMBER,            /* of the GPU of the row, see gpu_number */
     FACT_NAME,              /* a text: of the target or the instance of the row */
     FACT_ZERO,              /* 0: what Linux does not count, and that tool writes as 0 */
     FACT_EXIT,              /* exit status; 0 of a signal */

@@ -2,6 +2,7 @@
 #include "metric/metric.h"
 
 #include "base/err.h"
+#include "base/text/scan.h"
 #include "base/util.h"
 
 #include <fnmatch.h>
@@ -166,6 +167,31 @@ const char *entity_label(const struct entity *e, const char *key)
         if (strcmp(e->labels[i].key, key) == 0)
             return e->labels[i].value;
     return NULL;
+}
+
+/* The digits at the end of letters; false of "nvidia3:1". */
+static bool gpu_scan_number(const char *name, uint64_t *ret)
+{
+    struct scan s = scan_string(name);
+    while (!scan_done(&s) && (*s.at < '0' || *s.at > '9') && *s.at != ':')
+        s.at++;
+    return scan_u64(&s, ret) && scan_done(&s);
+}
+
+size_t gpu_number(const void *of,
+                  const char *(*name)(const void *of, enum entity_kind kind, size_t place),
+                  size_t count, size_t place)
+{
+    uint64_t number = place, one, other;
+    for (size_t i = 0; i < count; i++) {
+        if (!gpu_scan_number(name(of, ENTITY_GPU, i), &one))
+            return place;
+        for (size_t k = 0; k < i; k++)
+            if (!gpu_scan_number(name(of, ENTITY_GPU, k), &other) || other == one)
+                return place;
+        number = i == place ? one : number;
+    }
+    return (size_t)number;
 }
 
 const char *entity_name(const struct entity *e)

@@ -240,6 +240,12 @@ enum space_kind entity_space(const struct entity *e);
 /* The value of a label, or NULL. */
 const char *entity_label(const struct entity *e, const char *key);
 
+/* The number of a GPU as its machine counts them, 3 of nvidia3. Where two have the same number, or
+ * one is a part of a GPU, they are counted instead. name: of the GPU at a place, of so many. */
+size_t gpu_number(const void *of,
+                  const char *(*name)(const void *of, enum entity_kind kind, size_t place),
+                  size_t count, size_t place);
+
 /* path or name */
 const char *entity_name(const struct entity *e);
 

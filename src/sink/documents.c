@@ -34,40 +34,30 @@ static void jobstats_put(struct json_out *j, const char *key, double value, unsi
     buf_done(&text);
 }
 
-/* What a machine calls a GPU, unless two of them share it: of different vendors, or parts of one.
- */
-static bool jobstats_has_own_index(const struct summary *s, const struct entity *gpu)
+static const char *jobstats_gpu_name(const void *of, enum entity_kind kind, size_t place)
 {
-    const char *index = entity_label(gpu, "index");
-    size_t same = 0;
-    for (size_t i = 0; index && i < s->instance_count; i++) {
-        const struct entity *other = &s->instances[i].instance->entity;
-        const char *its = other->kind == ENTITY_GPU ? entity_label(other, "index") : NULL;
-        same += its && strcmp(its, index) == 0;
-    }
-    return same == 1;
+    const struct summary *s = of;
+    for (size_t i = 0; i < s->instance_count; i++)
+        if (s->instances[i].instance->entity.kind == kind && place-- == 0)
+            return entity_name(&s->instances[i].instance->entity);
+    return "";
 }
 
 /* One figure of every GPU, by its number. */
-static void jobstats_put_gpus(struct json_out *j, const struct summary *s, const char *key,
-                              enum metric_id id, bool is_mean, double factor)
+static void jobstats_put_gpus(struct json_out *j, const struct summary *s, size_t count,
+                              const char *key, enum metric_id id, bool is_mean, double factor)
 {
-    bool has_indices = true;
-    for (size_t i = 0; i < s->instance_count; i++) {
-        const struct entity *e = &s->instances[i].instance->entity;
-        has_indices &= e->kind != ENTITY_GPU || jobstats_has_own_index(s, e);
-    }
     json_key(j, key);
     json_object(j);
-    for (size_t i = 0, number = 0; i < s->instance_count; i++) {
+    for (size_t i = 0, place = 0; i < s->instance_count; i++) {
         const struct instance_summary *gpu = &s->instances[i];
         const struct series *series = &gpu->series[id - metric_first(ENTITY_GPU)];
         char name[24];
         if (gpu->instance->entity.kind != ENTITY_GPU)
             continue;
-        snprintf(name, sizeof name, "%zu", number++);
+        snprintf(name, sizeof name, "%zu", gpu_number(s, jobstats_gpu_name, count, place++));
         if (series->count)
-            jobstats_put(j, has_indices ? entity_label(&gpu->instance->entity, "index") : name,
+            jobstats_put(j, name,
                          (is_mean ? series_mean(series, metric_of(id)) : series->max) * factor,
                          is_mean ? 1 : 0);
     }
@@ -103,9 +93,9 @@ static void jobstats_add_json(struct buf *b, const struct summary *s)
                  knows_cpu ? metric_number(metric_of(process_cpu_seconds), cpu->last) : (double)NAN,
                  1);
     if (gpus) {
-        jobstats_put_gpus(&j, s, "gpu_total_memory", gpu_memory_total_bytes, false, 1);
-        jobstats_put_gpus(&j, s, "gpu_used_memory", gpu_memory_used_bytes, false, 1);
-        jobstats_put_gpus(&j, s, "gpu_utilization", gpu_utilization_ratio, true, 100);
+        jobstats_put_gpus(&j, s, gpus, "gpu_total_memory", gpu_memory_total_bytes, false, 1);
+        jobstats_put_gpus(&j, s, gpus, "gpu_used_memory", gpu_memory_used_bytes, false, 1);
+        jobstats_put_gpus(&j, s, gpus, "gpu_utilization", gpu_utilization_ratio, true, 100);
     }
     json_object_end(&j);
     json_object_end(&j);

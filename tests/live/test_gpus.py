@@ -405,14 +405,16 @@ def test_errors_are_noted_once(here):
     assert "cannot read temperature (error 999, " in noted_errors[0] + noted_errors[1]
 
 
-def test_jobstats_has_the_number_of_the_gpu(here):
+def test_files_have_the_number_of_the_gpu(here):
     """As the machine counts them, when only one of them is measured."""
     result = Driver(here, "gpus 3\n2.utilization 60\n" + FIGURES).run(
-        "--gpus", "2", "-o", "jobstats:js", "-o", "run.jsonl", job=["sh", "-c", job_until(recorded(FRAME))])
+        "--gpus", "2", "-o", "jobstats:js", "-o", "run.jsonl", "-o", "@sweep:hw_dmon.csv", job=["sh", "-c", job_until(recorded(FRAME))])
     assert result.status == 0
     text = gzip.decompress(base64.b64decode(here.path("js").read_text()[len("JS1:"):]))
     [node] = json.loads(text)["nodes"].values()
     assert set(node["gpu_utilization"]) == set(node["gpu_total_memory"]) == {"2"}
+    rows = [line for line in here.path("hw_dmon.csv").read_text().splitlines() if not line.startswith("#")]
+    assert rows and {row.split()[0] for row in rows} == {"2"}
 
 
 def test_memory_of_the_machine(here):
