@@ -92,6 +92,13 @@ void ledger_leave_out(struct ledger *l, const struct member *m, uint64_t metrics
     row_put_u64(&l->main_base, id, row_u64(&m->process.own, id));
 }
 
+void ledger_leave_out_growth(struct ledger *l, enum metric_id id, uint64_t growth)
+{
+    l->is_changed = true;
+    l->unknown_left |= BIT(id);
+    row_put_u64(&l->base, id, row_u64(&l->base, id) + growth);
+}
+
 void ledger_part(struct ledger *l, const struct member *m)
 {
     uint64_t hidden = m->process.denied;

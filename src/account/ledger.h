@@ -90,6 +90,9 @@ uint64_t ledger_unknown_base(const struct ledger *l, const struct process *p);
  * process that reaps it was read, is left out: they are lower bounds from now on. */
 void ledger_leave_out(struct ledger *l, const struct member *m, uint64_t metrics);
 
+/* The same of a counter, where it is known how much came to light. */
+void ledger_leave_out_growth(struct ledger *l, enum metric_id id, uint64_t growth);
+
 /* A member lives on but does not belong to the target any more: what it used until now stays. */
 void ledger_part(struct ledger *l, const struct member *m);
 

@@ -16,6 +16,8 @@ enum { GENERATIONS_AT_MOST = 1000 };
 
 void losses_before_look(struct member *m)
 {
+    for (unsigned i = 0; i < IO_COUNTERS; i++)
+        m->io_before[i] = member_inherited_io(m, process_storage_read_bytes + i);
     m->inherited_before = (struct handed_on){0};
     m->parent_before = m->process.entity.parent;
     if (!m->process.inherited.present)
@@ -380,6 +382,12 @@ const struct row *member_adds(const struct member *m, bool elsewhere, struct row
     row_put_u64(copy, (enum metric_id)id, 0);
     row_unknown(copy, process_memory_peak_bytes);
     return copy;
+}
+
+uint64_t member_inherited_io(const struct member *m, enum metric_id id)
+{
+    return m->process.splits_io ? inherited_u64(&m->process.inherited, id)
+                                : row_u64(&m->process.own, id);
 }
 
 uint64_t member_hides(const struct member *m)

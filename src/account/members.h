@@ -15,6 +15,8 @@ struct handed_on {
     uint64_t cpu_ns;
 };
 
+enum { IO_COUNTERS = process_io_write_calls_count - process_storage_read_bytes + 1 };
+
 struct member {
     struct process process;
     /* Bits of targets: */
@@ -26,10 +28,12 @@ struct member {
     uint64_t joined_ticks; /* a child born before is not born into its targets */
     uint64_t base_unknown; /* bits of counters that could not be read when it joined, and count from
                             * there on: what it had by then is in no base */
-    bool gone;             /* found to have left; removed at the end of the walk */
-    bool in_books;         /* its leaving is booked */
-    bool was_seen;         /* read at least once, so it counts as started */
-    bool end_is_sent;      /* to the outputs, by the kernel's record of it */
+    uint64_t io_before[IO_COUNTERS]; /* I/O as below, at the look before the last */
+    uint64_t io_left_out;            /* bits of I/O that it may get from a child with such a base */
+    bool gone;                       /* found to have left; removed at the end of the walk */
+    bool in_books;                   /* its leaving is booked */
+    bool was_seen;                   /* read at least once, so it counts as started */
+    bool end_is_sent;                /* to the outputs, by the kernel's record of it */
     uint32_t slot;
     bool loss_noted;                   /* a note says that its children vanish uncounted */
     bool had_children;                 /* members were seen that were born to it */
@@ -103,6 +107,9 @@ const struct row *member_adds(const struct member *m, bool elsewhere, struct row
  * lived, come with what its parent inherits, in a moment or at the next look, as all that was used
  * between two looks. */
 uint64_t member_hides(const struct member *m);
+
+/* I/O that a member has inherited, with its own where the kernel mixes the two. */
+uint64_t member_inherited_io(const struct member *m, enum metric_id id);
 
 /* Put them in the order of their start, which puts parents before children wherever they were
  * found. */

@@ -28,9 +28,9 @@ struct evidence {
                              * counters of members that are left or took them along */
     uint64_t main_at_end;   /* bits of the main process that were read after it had ended */
     uint64_t of_cgroup;     /* bits that the cgroup of the target has counted itself */
-    uint64_t of_records;    /* bits that the kernel's records of ended tasks have of every process */
-    bool cgroup_is_gone;    /* it has counted up to some moment before it was removed */
-    bool cgroup_has_ticks;  /* it counts user and system time in ticks */
+    uint64_t of_records;   /* bits that the kernel's records of ended tasks have of every process */
+    bool cgroup_is_gone;   /* it has counted up to some moment before it was removed */
+    bool cgroup_has_ticks; /* it counts user and system time in ticks */
     struct provenance of_network; /* of its network bytes */
     struct provenance of_packets; /* of what is known of its packets */
 };

@@ -146,6 +146,36 @@ static void leave_out(struct tracked *t, const struct member *m, uint64_t target
             ledger_leave_out(&t->targets[i].ledger, m, metrics);
 }
 
+/* What the member has inherited since the look before the last. */
+static void leave_out_inherited(struct tracked *t, struct member *heir, uint64_t targets,
+                                uint64_t metrics)
+{
+    FOR_EACH_BIT(id, metrics)
+    {
+        uint64_t growth = left_u64(member_inherited_io(heir, id),
+                                   heir->io_before[id - process_storage_read_bytes]);
+        for (size_t i = 0; i < book_count(t); i++)
+            if (targets & t->targets[i].bit)
+                ledger_leave_out_growth(&t->targets[i].ledger, id, growth);
+    }
+}
+
+/* A process has left with counters that were never read. Of I/O it is known which member gets them,
+ * if its parent lives: with its last look, or with its next one. */
+static void leave_out_left(struct tracked *t, const struct member *m, uint64_t targets,
+                           uint64_t metrics)
+{
+    struct member *heir = members_find(&t->members, m->process.entity.parent);
+    uint64_t of_heir = heir && heir->was_seen ? metrics & PROCESS_IO_BITS : 0;
+    if (!targets || !metrics)
+        return;
+    if (of_heir) {
+        leave_out_inherited(t, heir, targets, of_heir & ~heir->io_left_out);
+        heir->io_left_out |= of_heir;
+    }
+    leave_out(t, m, targets, metrics & ~of_heir);
+}
+
 /* A process that is not of a target, and whose parent is: the parent inherits what is not the
  * target's. */
 static void book_foreign(struct tracked *t, const struct member *m)
@@ -159,7 +189,7 @@ static void book_foreign(struct tracked *t, const struct member *m)
     uint64_t bits = parent->targets & rules & ~m->targets;
     struct member child = *m;
     membership_round_up(t, &child.process);
-    leave_out(t, m, bits, ledger_unknown_base(&t->whole->ledger, &m->process));
+    leave_out_left(t, m, bits, ledger_unknown_base(&t->whole->ledger, &m->process));
     for (size_t i = 0; bits && i < book_count(t); i++)
         if (t->targets[i].bit & bits)
             ledger_foreign(&t->targets[i].ledger, &child);
@@ -172,15 +202,16 @@ static void departure_leave(struct tracked *t, struct member *m, enum departure 
     m->in_books = true;
     if (!m->was_seen)
         return;
+    uint64_t inherited = 0;
     for (size_t i = 0; i < book_count(t); i++) {
         struct target *g = &t->targets[i];
         if (!(m->targets & g->bit))
             continue;
         bool lost = how == LEFT_LOST || (!g->is_launched && !is_inherited(t, m, g->bit));
         ledger_leave(&g->ledger, m, lost);
-        if (!lost)
-            leave_out(t, m, g->bit, m->base_unknown);
+        inherited |= lost ? 0 : g->bit;
     }
+    leave_out_left(t, m, inherited, m->base_unknown | m->io_left_out);
     if (how == LEFT_INSIDE)
         book_foreign(t, m);
     departure_queue(t, m, how, end, now_ns);
@@ -469,6 +500,9 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
     uint64_t now_known = m->base_unknown & ~p->denied;
     leave_out(t, m, m->targets, now_known);
     m->base_unknown &= ~now_known;
+    leave_out_inherited(t, m, m->targets, m->io_left_out);
+    if (depth == DEPTH_CHANGE || depth == DEPTH_REFRESH) /* its io file was read */
+        m->io_left_out = 0;
     if (is_new ? !membership_confirm(t, m) : !membership_review(t, m, depth == DEPTH_REFRESH)) {
         walk_turn_away(t, m);
         return;
