@@ -449,6 +449,8 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
     if (p->has_ended && !m->stays_ended)
         m->stays_ended = t->members_changed = true;
     int moved = process_probe(&t->reader, source_of(m), p);
+    if (moved == 0) /* to wait for a child is to run */
+        m->io_left_out = 0;
     int depth = t->is_probe && moved > 0 ? DEPTH_REFRESH
                                          : walk_depth(t, m, source_of(m), moved > 0, now_ns);
     if (moved > 0)
