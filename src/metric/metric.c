@@ -172,7 +172,7 @@ const char *entity_label(const struct entity *e, const char *key)
 /* The digits at the end of letters; false of "nvidia3:1". */
 static bool gpu_scan_number(const char *name, uint64_t *ret)
 {
-    struct scan s = scan_string(name);
+    struct scan s = scan_string(name ? name : "");
     while (!scan_done(&s) && (*s.at < '0' || *s.at > '9') && *s.at != ':')
         s.at++;
     return scan_u64(&s, ret) && scan_done(&s);

@@ -95,11 +95,18 @@ static const struct layout nobodys = {.facts.name = "nobody's"};
 
 static const struct layout_choice choice = {.layout = &nobodys};
 
+static const char *gpu_name(const void *of, enum entity_kind kind, size_t place)
+{
+    static const char *const names[] = {"nvidia0", "nvidia1"};
+    return names[place % ARRAY_LEN(names)];
+}
+
 static int put(struct translation *t, const struct moment *m, bool last)
 {
     struct layout_source source = {.of = m,
                                    .figure = figure,
                                    .count = count_targets,
+                                   .name = gpu_name,
                                    .fact = fact,
                                    .is_paced = true,
                                    .is_partial = is_partial};
@@ -341,6 +348,28 @@ static void test_translation_gpus(void **state)
     assert_int_equal(put(&t, &m, false), 1);
     assert_true(translation_at(&t, 0, 0) == 1 && translation_at(&t, 0, 1) == 0.25);
     translation_done(&t);
+}
+
+static const char *name_in_list(const void *of, enum entity_kind kind, size_t place)
+{
+    return ((const char *const *)of)[place];
+}
+
+/* As the machine counts them where that is clear, otherwise by their places. */
+static void test_gpu_numbers(void **state)
+{
+    static const char *const chosen[] = {"nvidia2", "nvidia7"},
+                             *const mixed[] = {"amd1", "nvidia1"},
+                             *const parts[] = {"nvidia2", "nvidia3:1"},
+                             *const unnamed[] = {NULL, "nvidia"};
+    const struct {
+        const char *const *names;
+        size_t numbers[2];
+    } cases[] = {{chosen, {2, 7}}, {mixed, {0, 1}}, {parts, {0, 1}}, {unnamed, {0, 1}}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        for (size_t place = 0; place < 2; place++)
+            assert_int_equal(gpu_number(cases[i].names, name_in_list, 2, place),
+                             cases[i].numbers[place]);
 }
 
 /* ---- terms ---------------------------------------------------------------------------------- */
@@ -592,6 +621,7 @@ int main(void)
         cmocka_unit_test(test_translation_shares),
         cmocka_unit_test(test_translation_parts),
         cmocka_unit_test(test_translation_gpus),
+        cmocka_unit_test(test_gpu_numbers),
         cmocka_unit_test(test_terms_figures),
         cmocka_unit_test(test_terms_instances_facts_options),
         cmocka_unit_test(test_terms_what_is_none),
