@@ -95,7 +95,10 @@ void human_short(struct buf *b, const struct metric *m, double number)
         number *= 100;
     if (number < step - 0.5 || (bytes && b->units == BYTES_PLAIN)) {
         bool whole = bytes || m->unit == UNIT_count;
-        buf_double_fixed(b, number, whole ? 0 : number < 99.95 ? 2 : 1);
+        unsigned decimals = whole ? 0 : number < 99.95 ? 2 : 1;
+        if (m->unit == UNIT_ratio) /* drivers and ticks know no more */
+            decimals = number > 0 && number < 9.95;
+        buf_double_fixed(b, number, decimals);
         buf_puts(b, m->unit == UNIT_ratio ? "%" : "");
         return;
     }

@@ -180,6 +180,28 @@ static void test_human_by_unit(void **state)
     buf_done(&b);
 }
 
+/* In a column: percentages without digits that the kernel and drivers do not know. */
+static void test_human_short(void **state)
+{
+    static const struct {
+        enum metric_id id;
+        double number;
+        const char *text;
+    } cases[] = {
+        {gpu_utilization_ratio, 0, "0%"},         {gpu_utilization_ratio, 0.004, "0.4%"},
+        {gpu_utilization_ratio, 0.63, "63%"},     {gpu_utilization_ratio, 1, "100%"},
+        {process_cpu_cores, 0.5, "0.50"},         {process_processes_count, 12, "12"},
+        {process_memory_rss_bytes, 2048, "2.0k"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf b = {0};
+        human_short(&b, metric_of(cases[i].id), cases[i].number);
+        buf_putc(&b, '\0');
+        assert_string_equal(b.data, cases[i].text);
+        buf_done(&b);
+    }
+}
+
 static void test_human_rates(void **state)
 {
     struct buf b = {0};
@@ -225,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_human_counts),
         cmocka_unit_test(test_human_by_unit),
         cmocka_unit_test(test_human_rates),
+        cmocka_unit_test(test_human_short),
         cmocka_unit_test(test_human_no_number_is_out_of_place),
     };
     return RUN("sink/words", tests);
