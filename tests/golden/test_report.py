@@ -87,6 +87,7 @@ def test_a_whole_page(run, tmp_path):
     assert "nan" not in words.lower().split() and "inf" not in words.split()
     assert "≥" not in [text.strip() for text in page.text], "a bound without a figure"
     text = (tmp_path / "r.html").read_text()
+    assert not re.search(r"</th></tr>\s*<tr><th class=\"lead\"[^>]*>Others", text), "others than none"
     peak = re.search(r"<dt>Peak memory</dt><dd>(.*?)<", text)
     for used in re.findall(r"Memory, peak<small>machine<.*?<td class=\"n\">(.*?) of ", text, re.S):
         assert used == peak[1]

@@ -252,7 +252,7 @@ static void html_largest(const struct report *r, struct buf *b)
             is_listed |= l->by_memory[k].pid == p->pid && l->by_memory[k].start == p->start;
         if (is_listed)
             continue;
-        if (is_second && !has_second) /* the order begins anew */
+        if (is_second && !has_second && l->by_memory_count) /* the order begins anew */
             buf_printf(
                 b, "<tr><th class=\"lead\" colspan=\"%d\">Others with the most CPU time</th></tr>\n",
                 4 + has_sockets);
