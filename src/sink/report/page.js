@@ -320,8 +320,10 @@
         ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
         ctx.clip();
         shown.forEach(({one, at}) => {
+            const paths = self.series[at]._paths; // none where nothing is known
             ctx.fillStyle = colour("c" + one.colour) + "40";
-            ctx.fill(self.series[at]._paths.range);
+            if (paths)
+                ctx.fill(paths.range);
         });
         ctx.restore();
     };
