@@ -72,8 +72,7 @@ static void json_format(struct json_out *j, const struct toll_format *f)
     json_put_string(j, "suffix", f->suffix);
     json_put_string(j, "place", f->place);
     json_put_string(j, "help", f->help);
-    json_key(j, "options");
-    json_array(j);
+    json_put_array(j, "options");
     for (size_t i = 0; (o = toll_format_option_at(f, i)); i++) {
         json_object(j);
         json_put_string(j, "name", o->name);
@@ -426,8 +425,7 @@ static int show_one(const char *name, struct buf *b)
 static void add_json_options(struct json_out *j, const char *name)
 {
     const struct toll_layout_option *o;
-    json_key(j, "options");
-    json_array(j);
+    json_put_array(j, "options");
     for (size_t i = 0; (o = toll_layout_option_at(name, i)); i++) {
         json_object(j);
         json_put_string(j, "name", o->name);
@@ -442,8 +440,7 @@ static void add_json_options(struct json_out *j, const char *name)
 static void add_json_columns(struct json_out *j, const char *name)
 {
     const struct toll_layout_column *c;
-    json_key(j, "columns");
-    json_array(j);
+    json_put_array(j, "columns");
     for (size_t i = 0; (c = toll_layout_column_at(name, i)); i++) {
         json_object(j);
         const char *fields[][2] = {

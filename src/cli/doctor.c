@@ -299,8 +299,7 @@ static void doctor_command_as_json(const struct request *r, struct buf *b)
     json_put_string(&j, "schema", "toll.doctor/1");
     json_put_string(&j, "toll", toll_version());
     json_put_bool(&j, "satisfied", doctor_is_satisfied(r));
-    json_key(&j, "checks");
-    json_array(&j);
+    json_put_array(&j, "checks");
     for (size_t at = 0; (c = doctor_next_check(r, &at));) {
         json_object(&j);
         json_put_string(&j, "name", c->name);

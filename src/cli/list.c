@@ -181,8 +181,7 @@ static int list_compare(const void *left, const void *right)
 
 static void list_json_words(struct json_out *j, const char *key, char *const *words)
 {
-    json_key(j, key);
-    json_array(j);
+    json_put_array(j, key);
     for (; *words; words++)
         json_string(j, *words);
     json_array_end(j);

@@ -149,8 +149,7 @@ static void put_frames_json(const struct report *r, const struct chart *const *c
     json_object(&j);
     json_put_u64(&j, "samples", r->frames);
     json_put_seconds(&j, "elapsed_seconds", r->summary->elapsed_ns);
-    json_key(&j, "charts");
-    json_array(&j);
+    json_put_array(&j, "charts");
     for (unsigned i = 0; i < count; i++)
         chart_put_json(r, charts[i], &j);
     json_array_end(&j);

@@ -370,8 +370,7 @@ static void write_parts(struct json_out *j, const struct frame_row parts[PARTS],
     for (unsigned part = 0; part < PARTS; part++) {
         if (!parts[part].row || (is_alone && part != PART_COMBINED))
             continue;
-        json_key(j, part_name(part));
-        json_object(j);
+        json_put_object(j, part_name(part));
         record_json_row(j, parts[part].row, selection->parts[part]);
         json_object_end(j);
     }

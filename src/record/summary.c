@@ -182,8 +182,7 @@ static void write_target_parts(struct json_out *j, const struct target_summary *
     for (unsigned part = 0; part < PARTS; part++) {
         if (part != PART_COMBINED && !t->has_parts)
             continue;
-        json_key(j, part_name(part));
-        json_object(j);
+        json_put_object(j, part_name(part));
         FOR_EACH_BIT(id, selection->parts[part])
         write_series(j, &t->series[part][id], metric_of(id), &t->provenance[part][id],
                      t->partial[part] >> id & 1);

@@ -47,8 +47,7 @@ static const char *jobstats_gpu_name(const void *of, enum entity_kind kind, size
 static void jobstats_put_gpus(struct json_out *j, const struct summary *s, size_t count,
                               const char *key, enum metric_id id, bool is_mean, double factor)
 {
-    json_key(j, key);
-    json_object(j);
+    json_put_object(j, key);
     for (size_t i = 0, place = 0; i < s->instance_count; i++) {
         const struct instance_summary *gpu = &s->instances[i];
         const struct series *series = &gpu->series[id - metric_first(ENTITY_GPU)];
@@ -79,10 +78,8 @@ static void jobstats_add_json(struct buf *b, const struct summary *s)
     struct json_out j;
     json_begin(&j, b, 0);
     json_object(&j);
-    json_key(&j, "nodes");
-    json_object(&j);
-    json_key(&j, s->run->host);
-    json_object(&j);
+    json_put_object(&j, "nodes");
+    json_put_object(&j, s->run->host);
     double cores = cpus->known && !cpus->unlimited ? cpus->cores : (double)s->run->cpus;
     jobstats_put(&j, "cpus", cores > 0 ? cores : (double)NAN,
                  cores == (double)(uint64_t)cores ? 0 : 2);

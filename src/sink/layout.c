@@ -271,8 +271,7 @@ static void layout_log_add_mark(struct json_out *j, const struct run_mark *m)
         json_put_string(j, "type", "event");
         json_put_string(j, "event", m->name);
         if (mark_text_attribute(&attributes, text, sizeof text, &value)) {
-            json_key(j, "data");
-            json_object(j);
+            json_put_object(j, "data");
             layout_log_add_attributes(j, m->attributes);
             json_object_end(j);
         }

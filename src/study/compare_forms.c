@@ -402,8 +402,7 @@ static void json_cell(struct json_out *j, const struct compare_cell *cell,
         else
             json_null(j);
     }
-    json_key(j, "outliers");
-    json_array(j);
+    json_put_array(j, "outliers");
     for (size_t i = 0; i < cell->outlier_count; i++) {
         const struct study_run *r = &g->runs.items[cell->outliers[i]];
         json_object(j);
@@ -470,15 +469,13 @@ void compare_put_json(struct buf *b, const struct toll_compared *c)
     json_put_string(j, "schema", "toll.compare/1");
     json_put_string(j, "toll", TOLL_VERSION);
     json_put_number(j, "confidence", COMPARE_CONFIDENCE);
-    json_key(j, "groups");
-    json_array(j);
+    json_put_array(j, "groups");
     for (size_t i = 0; i < c->group_count; i++) {
         const struct compare_group *g = &c->groups[i];
         json_object(j);
         json_put_string(j, "group", g->text);
         json_put_string(j, "name", g->shown);
-        json_key(j, "runs");
-        json_array(j);
+        json_put_array(j, "runs");
         for (size_t k = 0; k < g->runs.count; k++) {
             const struct study_run *r = &g->runs.items[k];
             bool has_code = r->end.ended && !r->end.unknown;
@@ -501,8 +498,7 @@ void compare_put_json(struct buf *b, const struct toll_compared *c)
         json_object_end(j);
     }
     json_array_end(j);
-    json_key(j, "comparisons");
-    json_array(j);
+    json_put_array(j, "comparisons");
     for (size_t g = 1; g < c->group_count; g++) {
         struct buf verdict = {0};
         compare_put_verdict(&verdict, c, g);
@@ -512,16 +508,14 @@ void compare_put_json(struct buf *b, const struct toll_compared *c)
         json_put_string(j, "sentence", buf_failed(&verdict) ? "" : verdict.data);
         b->failed |= verdict.failed;
         buf_done(&verdict);
-        json_key(j, "figures");
-        json_array(j);
+        json_put_array(j, "figures");
         for (size_t i = 0; i < c->row_count; i++)
             json_row(j, c, &c->rows[i], g);
         json_array_end(j);
         json_object_end(j);
     }
     json_array_end(j);
-    json_key(j, "conditions");
-    json_array(j);
+    json_put_array(j, "conditions");
     for (size_t i = 0; i < c->judgement_count; i++) {
         const struct compare_judgement *k = &c->judgements[i];
         json_object(j);
@@ -535,8 +529,7 @@ void compare_put_json(struct buf *b, const struct toll_compared *c)
         json_object_end(j);
     }
     json_array_end(j);
-    json_key(j, "notes");
-    json_array(j);
+    json_put_array(j, "notes");
     for (size_t i = 0; i < c->note_count; i++)
         json_string(j, c->notes[i]);
     json_array_end(j);

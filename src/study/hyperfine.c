@@ -84,14 +84,12 @@ static void hyperfine_write_result(struct json_out *j, const struct hyperfine_re
     hyperfine_put(j, "system", hyperfine_mean(r, offsetof(struct hyperfine_run, system_seconds)));
     hyperfine_put(j, "min", r->min);
     hyperfine_put(j, "max", r->max);
-    json_key(j, "times");
-    json_array(j);
+    json_put_array(j, "times");
     for (size_t i = 0; i < r->count; i++)
         hyperfine_put_float(j, r->runs[i].wall_seconds);
     json_array_end(j);
     if (has_memory) {
-        json_key(j, "memory_usage_byte");
-        json_array(j);
+        json_put_array(j, "memory_usage_byte");
         for (size_t i = 0; i < r->count; i++)
             if (isnan(r->runs[i].memory_bytes))
                 json_null(j);
@@ -99,8 +97,7 @@ static void hyperfine_write_result(struct json_out *j, const struct hyperfine_re
                 json_u64(j, (uint64_t)r->runs[i].memory_bytes);
         json_array_end(j);
     }
-    json_key(j, "exit_codes");
-    json_array(j);
+    json_put_array(j, "exit_codes");
     for (size_t i = 0; i < r->count; i++)
         if (r->runs[i].status < 0)
             json_null(j);
@@ -108,8 +105,7 @@ static void hyperfine_write_result(struct json_out *j, const struct hyperfine_re
             json_i64(j, r->runs[i].status);
     json_array_end(j);
     if (r->parameters && *r->parameters) {
-        json_key(j, "parameters");
-        json_object(j);
+        json_put_object(j, "parameters");
         for (char *const *p = r->parameters; *p; p++) {
             size_t length = strcspn(*p, "=");
             char name[128];
@@ -126,8 +122,7 @@ void hyperfine_write(struct buf *b, const struct hyperfine_result *results, size
     struct json_out j;
     json_begin(&j, b, 2);
     json_object(&j);
-    json_key(&j, "results");
-    json_array(&j);
+    json_put_array(&j, "results");
     for (size_t i = 0; i < count; i++)
         hyperfine_write_result(&j, &results[i]);
     json_array_end(&j);

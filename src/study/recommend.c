@@ -548,8 +548,7 @@ static void recommend_json(struct json_out *j, const struct study_advice *a)
     json_object(j);
     json_put_string(j, "name", a->newest->name);
     json_put_bool(j, "weak", a->runs < ADVICE_STRONG);
-    json_key(j, "runs");
-    json_object(j);
+    json_put_object(j, "runs");
     json_put_u64(j, "finished", a->runs);
     json_put_u64(j, "oom_killed", a->oom_killed);
     json_put_u64(j, "timed_out", a->timed_out);
@@ -561,8 +560,7 @@ static void recommend_json(struct json_out *j, const struct study_advice *a)
     json_put_u64(j, "different_commands", a->commands);
     json_object_end(j);
 
-    json_key(j, "cpus");
-    json_object(j);
+    json_put_object(j, "cpus");
     json_put_known(j, "request", a->cpus, a->cpus, 0);
     json_put_bool(j, "lower_bound", a->cores.is_least);
     json_put_bool(j, "more_would_help", a->more_would_help);
@@ -573,8 +571,7 @@ static void recommend_json(struct json_out *j, const struct study_advice *a)
     json_put_known(j, "throttled_ratio", a->more_would_help, a->throttled_share, 6);
     json_object_end(j);
 
-    json_key(j, "memory");
-    json_object(j);
+    json_put_object(j, "memory");
     json_put_known(j, "request_bytes", a->memory_bytes > 0, a->memory_bytes, 0);
     json_put_bool(j, "lower_bound", a->memory_is_least);
     json_put_u64(j, "runs", a->peaks.count);
@@ -586,15 +583,13 @@ static void recommend_json(struct json_out *j, const struct study_advice *a)
     json_put_known(j, "oom_peak_bytes", a->oom_limit > 0 && !a->oom_limit_known, a->oom_limit, 0);
     json_object_end(j);
 
-    json_key(j, "gpus");
-    json_object(j);
+    json_put_object(j, "gpus");
     json_put_known(j, "request", a->knows_gpus, a->gpus, 0);
     json_put_u64(j, "seen", a->gpus_seen);
     json_put_known(j, "memory_peak_bytes", a->gpu_memory.count, a->gpu_memory.most, 0);
     json_object_end(j);
 
-    json_key(j, "time");
-    json_object(j);
+    json_put_object(j, "time");
     json_put_known(j, "request_seconds", a->seconds, (double)a->seconds, 0);
     json_put_bool(j, "lower_bound", a->seconds_is_least);
     json_put_u64(j, "runs", a->times.count);
@@ -629,8 +624,7 @@ static size_t recommend_jobs(struct buf *out, const struct study_run **runs, siz
         json_object(&j);
         json_put_string(&j, "schema", "toll.recommend/1");
         json_put_string(&j, "toll", toll_version());
-        json_key(&j, "jobs");
-        json_array(&j);
+        json_put_array(&j, "jobs");
     }
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && strcmp(runs[end]->name, runs[first]->name) == 0;)

@@ -707,15 +707,13 @@ static void json_put_figure(struct json_out *j, const struct toll_repeats *r,
     json_put_number(j, "min", f.statistics.min);
     json_put_number(j, "max", f.statistics.max);
     json_put_string(j, "quality", toll_quality_word((enum toll_quality)f.quality));
-    json_key(j, "values");
-    json_array(j);
+    json_put_array(j, "values");
     for (size_t i = 0; i < g->count; i++) {
         const struct study_value *v = &group_run(r, g, i)->figures[id];
         json_number(j, v->quality == QUALITY_UNKNOWN ? (double)NAN : v->value);
     }
     json_array_end(j);
-    json_key(j, "outliers");
-    json_array(j);
+    json_put_array(j, "outliers");
     for (size_t i = 0; i < g->count; i++)
         if (f.is_outlier[i])
             json_u64(j, i + 1);
@@ -728,13 +726,11 @@ static void json_put_group(struct json_out *j, const struct toll_repeats *r,
                            const struct repeat_group *g)
 {
     json_object(j);
-    json_key(j, "command");
-    json_array(j);
+    json_put_array(j, "command");
     for (char **word = group_run(r, g, 0)->command; *word; word++)
         json_string(j, *word);
     json_array_end(j);
-    json_key(j, "parameters");
-    json_object(j);
+    json_put_object(j, "parameters");
     for (char **p = g->parameters; p && *p; p++) {
         size_t length = strcspn(*p, "=");
         char name[128];
@@ -744,21 +740,18 @@ static void json_put_group(struct json_out *j, const struct toll_repeats *r,
     json_object_end(j);
     json_put_u64(j, "runs", g->count);
     json_put_u64(j, "failed", g->failed);
-    json_key(j, "ids");
-    json_array(j);
+    json_put_array(j, "ids");
     for (size_t i = 0; i < g->count; i++)
         json_string(j, group_run(r, g, i)->id);
     json_array_end(j);
-    json_key(j, "exit_statuses");
-    json_array(j);
+    json_put_array(j, "exit_statuses");
     for (size_t i = 0; i < g->count; i++)
         if (run_status(group_run(r, g, i)) < 0)
             json_null(j);
         else
             json_i64(j, run_status(group_run(r, g, i)));
     json_array_end(j);
-    json_key(j, "figures");
-    json_object(j);
+    json_put_object(j, "figures");
     for (unsigned id = 0; id < STUDY_FIGURES; id++)
         json_put_figure(j, r, g, id);
     json_object_end(j);
@@ -772,8 +765,7 @@ static void repeats_json(struct buf *b, const struct toll_repeats *r)
     json_object(&j);
     json_put_string(&j, "schema", REPEAT_SCHEMA);
     json_put_string(&j, "toll", TOLL_VERSION);
-    json_key(&j, "results");
-    json_array(&j);
+    json_put_array(&j, "results");
     for (size_t i = 0; i < r->count; i++)
         json_put_group(&j, r, &r->groups[i]);
     json_array_end(&j);

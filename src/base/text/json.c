@@ -182,6 +182,18 @@ void json_raw(struct json_out *j, const char *text, size_t length)
     buf_add(j->buf, text, length);
 }
 
+void json_put_object(struct json_out *j, const char *key)
+{
+    json_key(j, key);
+    json_object(j);
+}
+
+void json_put_array(struct json_out *j, const char *key)
+{
+    json_key(j, key);
+    json_array(j);
+}
+
 void json_put_string(struct json_out *j, const char *key, const char *text)
 {
     json_key(j, key);

@@ -125,7 +125,9 @@ void json_utc(struct json_out *j, uint64_t real_ns);
 /* A value that is JSON already. */
 void json_raw(struct json_out *j, const char *text, size_t length);
 
-/* A key and its value. */
+/* A key and its value; for an object or an array, its beginning. */
+void json_put_object(struct json_out *j, const char *key);
+void json_put_array(struct json_out *j, const char *key);
 void json_put_string(struct json_out *j, const char *key, const char *text);
 void json_put_u64(struct json_out *j, const char *key, uint64_t value);
 void json_put_i64(struct json_out *j, const char *key, int64_t value);

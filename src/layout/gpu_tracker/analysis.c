@@ -451,8 +451,7 @@ struct writer {
 static void comparison_open_part(struct writer *w, const char *key, bool is_title)
 {
     if (w->json) {
-        json_key(w->json, key);
-        json_object(w->json);
+        json_put_object(w->json, key);
     } else if (is_title) {
         text_title(w->text, key, w->tabs);
     } else {

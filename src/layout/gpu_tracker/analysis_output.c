@@ -138,11 +138,9 @@ static void analysis_put_statistics(struct json_out *j, const struct usage *u)
 static void analysis_json_put_usage(struct json_out *j, const struct analysis *a, const char *key,
                                     const struct usage *u)
 {
-    json_key(j, key);
-    json_object(j);
+    json_put_object(j, key);
     for (size_t i = 0; i < a->figure_count; i++) {
-        json_key(j, a->figures[i]);
-        json_object(j);
+        json_put_object(j, a->figures[i]);
         analysis_put_statistics(j, &u[i]);
         json_object_end(j);
     }
@@ -151,8 +149,7 @@ static void analysis_json_put_usage(struct json_out *j, const struct analysis *a
 
 static void analysis_put_facts(struct json_out *j, const struct analysis *a)
 {
-    json_key(j, "static_data");
-    json_object(j);
+    json_put_object(j, "static_data");
     for (size_t i = 0; i < a->fact_count; i++) {
         const struct session_fact *fact = &a->facts[i];
         if (!fact->is_number)
@@ -173,8 +170,7 @@ static void analysis_put_block(struct json_out *j, const struct analysis *a,
     json_put_u64(j, "num_timepoints", r->timepoints);
     json_put_u64(j, "num_calls", r->calls);
     json_put_u64(j, "num_non_empty_calls", r->non_empty_calls);
-    json_key(j, "compute_time");
-    json_object(j);
+    json_put_object(j, "compute_time");
     analysis_put_statistics(j, &r->compute_time);
     analysis_json_put_float(j, "total", r->total_time);
     json_object_end(j);
@@ -189,8 +185,7 @@ void analysis_write_json(struct buf *b, const struct analysis *a)
     json_object(&j);
     analysis_json_put_usage(&j, a, "overall", a->overall);
     analysis_put_facts(&j, a);
-    json_key(&j, "code_block_results");
-    json_array(&j);
+    json_put_array(&j, "code_block_results");
     for (size_t i = 0; i < a->block_count; i++)
         analysis_put_block(&j, a, &a->blocks[i]);
     json_array_end(&j);

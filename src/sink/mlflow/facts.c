@@ -68,8 +68,7 @@ void mlflow_facts_create(struct buf *body, const struct mlflow_facts *f, const s
     json_object(&j);
     json_put_string(&j, "run_name", name);
     json_put_i64(&j, "start_time", mlflow_facts_time_ms(run, 0));
-    json_key(&j, "tags");
-    json_array(&j);
+    json_put_array(&j, "tags");
     mlflow_add_pair(&j, "mlflow.runName", name, TAG_BYTES);
     mlflow_add_pair(&j, "mlflow.user", mlflow_facts_user(room), TAG_BYTES);
     mlflow_add_pair(&j, "mlflow.source.name", program, TAG_BYTES);
@@ -116,8 +115,7 @@ static void mlflow_pairs_add(struct mlflow_pairs *p, const char *before, const c
     if (!p->count) {
         json_begin(&p->json, &p->body, 0);
         json_object(&p->json);
-        json_key(&p->json, p->name);
-        json_array(&p->json);
+        json_put_array(&p->json, p->name);
     }
     buf_printf(&raw, "%s%s%s", before, p->node, name);
     mlflow_key(&key, buf_failed(&raw) ? "" : raw.data);

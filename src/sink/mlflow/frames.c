@@ -17,8 +17,7 @@ void mlflow_metrics_add(struct mlflow_metrics *m, const char *key, double value,
     if (!m->count) {
         json_begin(&m->json, &m->body, 0);
         json_object(&m->json);
-        json_key(&m->json, "metrics");
-        json_array(&m->json);
+        json_put_array(&m->json, "metrics");
     }
     json_object(&m->json);
     json_put_string(&m->json, "key", key);

@@ -506,8 +506,7 @@ void chart_put_json(const struct report *r, const struct chart *c, struct json_o
     json_put_bool(j, "per_second", m->kind == METRIC_COUNTER);
     if (limit > 0)
         json_put_number(j, "limit", limit);
-    json_key(j, "series");
-    json_array(j);
+    json_put_array(j, "series");
     for (unsigned i = 0; i < c->count; i++) {
         const struct trace *t = &c->series[i].trace;
         if (!t->count)

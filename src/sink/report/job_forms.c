@@ -755,14 +755,12 @@ static void forms_json_columns(struct json_out *o, const char *key, const struct
 
 static void forms_json_statistics(struct json_out *o, const struct report_job *j)
 {
-    json_key(o, "figures");
-    json_object(o);
+    json_put_object(o, "figures");
     for (unsigned f = 0; f < JOB_FIGURES; f++) {
         const struct job_statistic *s = &j->figures[f];
         if (!s->known)
             continue;
-        json_key(o, j->keys[f]);
-        json_object(o);
+        json_put_object(o, j->keys[f]);
         json_put_u64(o, "ranks", s->known);
         json_put_bool(o, "is_lower_bound", s->is_least);
         json_put_bool(o, "sum_is_lower_bound", s->sum_is_least);
@@ -793,8 +791,7 @@ static void forms_json_rank(struct json_out *o, const struct report_job *j,
     json_put_bool(o, "slow", r->is_slow);
     for (unsigned f = 0; f < JOB_FIGURES; f++) {
         bool is_known = r->figures[f].quality != QUALITY_UNKNOWN;
-        json_key(o, j->keys[f]);
-        json_object(o);
+        json_put_object(o, j->keys[f]);
         json_put_double(o, "value", is_known ? r->figures[f].value : (double)NAN, 9);
         json_put_string(o, "quality", quality_word(r->figures[f].quality));
         json_object_end(o);
@@ -825,16 +822,14 @@ void job_json(struct sink *s, const struct report_job *j)
     json_put_double(&o, "start_skew_seconds", j->start_skew, 6);
     json_put_double(&o, "end_skew_seconds", j->end_skew, 6);
     forms_json_statistics(&o, j);
-    json_key(&o, "together");
-    json_object(&o);
+    json_put_object(&o, "together");
     forms_json_together(&o, &j->together);
     json_put_double(&o, "column_seconds", forms_seconds_at(j, 1), 9);
     forms_json_columns(&o, "cores_over_time", j, j->cores_over);
     forms_json_columns(&o, "memory_over_time", j, j->memory_over);
     forms_json_columns(&o, "imbalance_over_time", j, j->imbalance_over);
     json_object_end(&o);
-    json_key(&o, "findings");
-    json_array(&o);
+    json_put_array(&o, "findings");
     struct report_findings f;
     report_job_find(j, &f);
     for (unsigned i = 0; i < f.count; i++) {
@@ -846,8 +841,7 @@ void job_json(struct sink *s, const struct report_job *j)
     }
     report_findings_done(&f);
     json_array_end(&o);
-    json_key(&o, "hosts");
-    json_array(&o);
+    json_put_array(&o, "hosts");
     for (size_t h = 0; h < j->host_count; h++) {
         const struct job_host *host = &j->hosts[h];
         json_object(&o);
@@ -865,8 +859,7 @@ void job_json(struct sink *s, const struct report_job *j)
         json_object_end(&o);
     }
     json_array_end(&o);
-    json_key(&o, "ranks");
-    json_array(&o);
+    json_put_array(&o, "ranks");
     for (size_t i = 0; i < j->count; i++)
         forms_json_rank(&o, j, &j->ranks[i]);
     json_array_end(&o);

@@ -9,8 +9,7 @@ static void json_put_findings(struct json_out *j, const struct report *r)
     static const char *const weights[] = {"note", "warning", "problem"};
     struct report_findings f;
     report_find(r, &f);
-    json_key(j, "findings");
-    json_array(j);
+    json_put_array(j, "findings");
     for (unsigned i = 0; i < f.count; i++) {
         const struct report_finding *one = &f.items[i];
         json_object(j);
@@ -30,8 +29,7 @@ static void json_put_used(struct json_out *j, const struct report *r)
 {
     struct limit_used used[LIMITS];
     unsigned count = report_used(r, used);
-    json_key(j, "used");
-    json_array(j);
+    json_put_array(j, "used");
     for (unsigned i = 0; i < count; i++) {
         json_object(j);
         json_put_string(j, "name", used[i].name);
@@ -55,10 +53,8 @@ static void json_put_span(struct json_out *j, const struct report_span *s)
 
 static void json_put_timeline(struct json_out *j, const struct report *r)
 {
-    json_key(j, "timeline");
-    json_object(j);
-    json_key(j, "phases");
-    json_array(j);
+    json_put_object(j, "timeline");
+    json_put_array(j, "phases");
     for (unsigned i = 0; i < r->phase_count; i++) {
         json_object(j);
         json_put_span(j, &r->phases[i]);
@@ -66,8 +62,7 @@ static void json_put_timeline(struct json_out *j, const struct report *r)
     }
     json_array_end(j);
     json_put_u64(j, "phases_left_out", r->phases_left_out);
-    json_key(j, "processes");
-    json_array(j);
+    json_put_array(j, "processes");
     struct tree_row rows[REPORT_PROCESSES];
     unsigned count = report_tree(r, rows);
     for (unsigned i = 0; i < count; i++) {
@@ -90,8 +85,7 @@ static void json_put_timeline(struct json_out *j, const struct report *r)
     }
     json_array_end(j);
     json_put_u64(j, "processes_left_out", r->processes_left_out);
-    json_key(j, "events");
-    json_array(j);
+    json_put_array(j, "events");
     for (unsigned i = 0; i < r->event_count; i++) {
         json_object(j);
         json_put_string(j, "name", r->events[i].name);
@@ -105,8 +99,7 @@ static void json_put_timeline(struct json_out *j, const struct report *r)
 
 static void json_put_charts(struct json_out *j, const struct report *r)
 {
-    json_key(j, "charts");
-    json_array(j);
+    json_put_array(j, "charts");
     for (unsigned i = 0; i < REPORT_CHARTS; i++)
         if (!chart_is_empty(&r->charts[i]))
             chart_put_json(r, &r->charts[i], j);
@@ -124,8 +117,7 @@ static void json_run(struct sink *s, const struct report *r)
     struct json_out j;
     json_begin(&j, &s->text, 2);
     json_object(&j);
-    json_key(&j, "summary");
-    json_object(&j);
+    json_put_object(&j, "summary");
     json_put_string(&j, "schema", SUMMARY_SCHEMA);
     record_json_summary(&j, r->summary, r->selection);
     json_object_end(&j);
@@ -164,8 +156,7 @@ static void json_history(struct sink *s, const struct report_history *h)
         json_string_n(&j, end.data, end.length);
         json_put_bool(&j, "failed", history_is_bad(p));
         for (unsigned f = 0; f < HISTORY_FIGURES; f++) {
-            json_key(&j, h->keys[f]);
-            json_object(&j);
+            json_put_object(&j, h->keys[f]);
             bool is_known = p->figures[f].quality != QUALITY_UNKNOWN;
             json_put_double(&j, "value", is_known ? p->figures[f].value : NAN, 9);
             json_put_string(&j, "quality", quality_word(p->figures[f].quality));
