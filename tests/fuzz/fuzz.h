@@ -11,7 +11,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The head of a target in a file with several of them: entry.c is built for each. */
+/* Before a corpus is replayed, by a program with several targets. */
+void replay_choose(const char *corpus);
+
+/* The head of a target in a file with several of them: libFuzzer has a program for each, made with
+ * entry.c; corpora are replayed by one for all, made with replay_several.c. */
 #define FUZZ_TARGET(name)                                                                          \
     int fuzz_##name(const uint8_t *data, size_t size);                                             \
     int fuzz_##name(const uint8_t *data, size_t size)

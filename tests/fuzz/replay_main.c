@@ -10,6 +10,7 @@
 enum { INPUT_BYTES = 64 * 1024, CUTS = 2000, FEWER_CUTS = 100, ROUNDS = 100 };
 
 #pragma weak LLVMFuzzerCustomMutator
+#pragma weak replay_choose
 
 /* In a block of exactly that size, so that a sanitizer sees a read past its end. */
 static void run(const uint8_t *data, size_t size)
@@ -62,8 +63,11 @@ static unsigned replay_directory(const char *path)
 int main(int argc, char **argv)
 {
     unsigned files = 0;
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++) {
+        if (replay_choose)
+            replay_choose(argv[i]);
         files += replay_directory(argv[i]);
+    }
     printf("%u inputs\n", files);
     return files ? 0 : 1; /* an empty corpus tests nothing */
 }
