@@ -95,6 +95,6 @@ bool http_is_worth_a_retry(int status);
 /* "it answered 400: first line of the body", printable, cut to fit. */
 void http_describe(const struct http_response *response, char *ret, size_t capacity);
 
-/* Masks passwords, tokens and values of headers in a sentence that quotes the server, which may quote
- * what it was sent: those of the settings, and of the URL of a destination. */
+/* Masks passwords, tokens and values of headers in a sentence that quotes the server, which may
+ * quote what it was sent: those of the settings, and of the URL of a destination. */
 void http_mask_credentials(const struct http *h, const char *url, char *sentence);
