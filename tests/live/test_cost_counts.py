@@ -24,8 +24,10 @@ MOST_INSTRUCTIONS = 14000
 
 
 def environment(place):
-    """Its socket has a directory of its own: beside the sockets of others it would look at those."""
-    return {**os.environ, "XDG_RUNTIME_DIR": str(place.path("."))}
+    """Its socket has a directory of its own: beside the sockets of others it would look at those. Meson
+    names directories in which each library is looked up, and lets malloc fill what it gives."""
+    return {name: value for name, value in os.environ.items()
+            if name not in ("LD_LIBRARY_PATH", "MALLOC_PERTURB_")} | {"XDG_RUNTIME_DIR": str(place.path("."))}
 
 
 def faults(*words, env):
