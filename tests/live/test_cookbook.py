@@ -195,7 +195,7 @@ def test_size_of_a_record(kitchen):
                 "sh -c 'for i in 1 2 3 4 5 6 7 8 9; do sleep 2 & done; sleep 2'")
     most = max(len(line) for line in kitchen.path("ten.jsonl").read_text().splitlines()
                if line.startswith('{"type":"sample"'))
-    ((parts, share),) = re.findall(r"takes (\d+) bytes more.*?each process adds (\d+) bytes", TEXT, re.DOTALL)
+    ((parts, share),) = re.findall(r"takes (\d+) bytes more.*?largest processes adds (\d+) bytes", TEXT, re.DOTALL)
     assert 0.5 <= (most - measured[".jsonl"] - int(parts)) / 9 / int(share) <= 2
 
 

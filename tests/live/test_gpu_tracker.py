@@ -69,7 +69,7 @@ class Tracker:
         os.symlink(place.toll, self.command)
         self.env = dict(os.environ)
         script = place.path("example-script.sh")
-        script.write_text("sleep 0.15\necho from the script\n")
+        script.write_text("sleep 0.5\necho from the script\n")  # samples see the descendant
         script.chmod(0o644)
 
     def __call__(self, *words, **kw):
@@ -194,14 +194,15 @@ def test_json_in_a_file(tracker):
 
 
 def test_pickle_in_a_file(tracker):
-    status, out, _ = tracker("-e", "bash example-script.sh", "--format=pickle", "--output=out.pkl")
+    status, out, _ = tracker("-e", "bash example-script.sh", "--format=pickle", "--output=out.pkl",
+                             "--st=0.2")
     assert (status, out) == (0, "from the script\n" + STATUS.format(0))
     assert_like(pickle.loads(tracker.place.path("out.pkl").read_bytes()), JSON)
 
 
 def test_config_file(tracker):
     tracker.place.path("config.json").write_text(
-        '{"sleep_time": 0.5, "ram_unit": "megabytes", "gpu_ram_unit": "megabytes", "time_unit": "seconds"}')
+        '{"sleep_time": 0.2, "ram_unit": "megabytes", "gpu_ram_unit": "megabytes", "time_unit": "seconds"}')
     status, out, _ = tracker("-e", "bash example-script.sh", "--tconfig=config.json", "--tu=days")
     assert status == 0
     assert shape(out.split("\n")[2:-1]) == shape(template_of_text("megabytes", "megabytes", "days"))

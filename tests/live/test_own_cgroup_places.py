@@ -129,8 +129,8 @@ def check_without(result):
     assert result.total("cpu_seconds") <= result.job["cpu"] * 1.05 + 0.1
     assert "/toll-" not in result.job["cgroups"]
     assert any(note.startswith(("--exact: ends of processes are not recorded: needs root, or CAP_BPF",
-                                "--exact: ends of processes are not recorded: the command has no cgroup of "
-                                "its own of version 2")) for note in result.notes), result.notes
+                                "--exact: ends of processes are not recorded: the command has no separate "
+                                "cgroup of version 2")) for note in result.notes), result.notes
     check_nothing_left(result)
 
 

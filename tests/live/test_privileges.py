@@ -93,8 +93,8 @@ os._exit(status)
 """
 
 # What the note about --exact must name, if it is the reason for it.
-WHY = {"no BTF": "BTF", "own pid namespace": "pid namespace", "no cgroups": "no cgroup",
-       "cgroups read-only": "no cgroup", "cap bpf": "CAP_BPF", "cap perfmon and sys_admin": "CAP_PERFMON",
+WHY = {"no BTF": "BTF", "own pid namespace": "pid namespace", "no cgroups": "no separate cgroup",
+       "cgroups read-only": "no separate cgroup", "cap bpf": "CAP_BPF", "cap perfmon and sys_admin": "CAP_PERFMON",
        "bpf EPERM": "CAP_BPF"}
 Case = collections.namedtuple("Case", "name before lost")
 
