@@ -549,14 +549,6 @@ static void html_put_done(struct buf *b, struct buf *text)
 
 enum { GROUP_COLORS = 5 };
 
-/* The name of a group after its colour. */
-static void html_put_key(struct buf *b, const struct toll_compared *c, size_t g)
-{
-    buf_printf(b, "<span><i style=\"background:var(--c%zu)\"></i>", g % GROUP_COLORS);
-    html_put(b, c->groups[g].shown);
-    buf_puts(b, "</span> ");
-}
-
 static const struct trace *curve_of(const struct compare_group *g, size_t run, bool is_memory)
 {
     if (run >= g->curve_count || !g->is_used[run])
@@ -586,8 +578,11 @@ static void html_put_chart(struct buf *b, const struct toll_compared *c, bool is
     struct chart_scale scale = chart_scale_of(m, top, end_ns);
     buf_printf(b, "<figure><h3>%s</h3>\n<p class=\"legend\">%s, a curve for each run", title,
                is_memory ? "RSS of all processes" : "cores in use");
-    for (size_t g = 0; g < c->group_count; g++)
-        html_put_key(b, c, g);
+    for (size_t g = 0; g < c->group_count; g++) {
+        buf_printf(b, "<span><i style=\"background:var(--c%zu)\"></i>", g % GROUP_COLORS);
+        html_put(b, c->groups[g].shown);
+        buf_puts(b, "</span> ");
+    }
     buf_puts(b, "</p>\n<div class=\"wide\">");
     chart_begin(b, false, 0);
     buf_printf(b, "%s over time, a curve for each run\">", title);

@@ -46,15 +46,6 @@ static void hyperfine_put(struct json_out *j, const char *key, double value)
     hyperfine_put_float(j, value);
 }
 
-static void hyperfine_put_command(struct json_out *j, char *const *command)
-{
-    struct sink s = {0};
-    text_command(&s, command);
-    json_put_string(j, "command", s.text.data ? s.text.data : "");
-    j->buf->failed |= buf_failed(&s.text);
-    buf_done(&s.text);
-}
-
 /* Of a figure that some runs may lack; NAN when all do. */
 static double hyperfine_mean(const struct hyperfine_result *r, size_t at)
 {
@@ -76,7 +67,11 @@ static void hyperfine_write_result(struct json_out *j, const struct hyperfine_re
     for (size_t i = 0; i < r->count; i++)
         has_memory |= !isnan(r->runs[i].memory_bytes);
     json_object(j);
-    hyperfine_put_command(j, r->command);
+    struct sink command = {0};
+    text_command(&command, r->command);
+    json_put_string(j, "command", command.text.data ? command.text.data : "");
+    j->buf->failed |= buf_failed(&command.text);
+    buf_done(&command.text);
     hyperfine_put(j, "mean", r->mean);
     hyperfine_put(j, "stddev", r->sd);
     hyperfine_put(j, "median", r->median);

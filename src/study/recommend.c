@@ -32,15 +32,6 @@ static void put_bound(struct buf *b, unsigned flags, bool is_least)
         put_symbol(b, flags, "≥\x1f", ">=\x1f"); /* UNBROKEN */
 }
 
-/* As it is pasted: "2400 MiB", "12 GiB". */
-static void put_memory(struct buf *b, double bytes)
-{
-    if (bytes < 10000 * MIB)
-        buf_printf(b, "%llu MiB", (unsigned long long)(bytes / MIB));
-    else
-        buf_printf(b, "%llu GiB", (unsigned long long)(bytes / MIB / 1024));
-}
-
 static void put_minutes(struct buf *b, uint64_t seconds)
 {
     uint64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
@@ -179,9 +170,11 @@ static void put_answer(struct buf *b, const struct study_advice *a)
         buf_puts(&l.words[l.count++], a->more_would_help ? " (more would help)" : "");
     }
     if (a->memory_bytes > 0) {
-        buf_puts(&l.words[l.count], a->memory_is_least ? "at least " : "");
-        put_memory(&l.words[l.count], a->memory_bytes);
-        buf_puts(&l.words[l.count++], " of memory");
+        bool is_large = a->memory_bytes >= 10000 * MIB; /* as pasted: "2400 MiB", "12 GiB" */
+        buf_printf(&l.words[l.count++], "%s%llu %s of memory",
+                   a->memory_is_least ? "at least " : "",
+                   (unsigned long long)(a->memory_bytes / (is_large ? 1024 * MIB : MIB)),
+                   is_large ? "GiB" : "MiB");
     }
     if (a->gpus)
         put_count(&l.words[l.count++], a->gpus, "GPU", "GPUs");

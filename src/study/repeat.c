@@ -343,13 +343,6 @@ static void put_outliers(struct buf *b, const struct toll_repeats *r, const stru
         buf_printf(b, " and %zu more", f->outliers - named);
 }
 
-static void put_count(struct buf *b, const struct repeat_group *g)
-{
-    buf_printf(b, "%zu run%s", g->count, g->count == 1 ? "" : "s");
-    if (g->failed)
-        buf_printf(b, ", %zu failed", g->failed);
-}
-
 static void put_parameters(struct buf *b, const struct repeat_group *g)
 {
     for (char **p = g->parameters; p && *p; p++) {
@@ -369,7 +362,9 @@ static void text_title(struct sink *s, const struct toll_repeats *r, const struc
         buf_puts(&left.text, ": ");
     }
     text_command(&left, group_run(r, g, 0)->command);
-    put_count(&right, g);
+    buf_printf(&right, "%zu run%s", g->count, g->count == 1 ? "" : "s");
+    if (g->failed)
+        buf_printf(&right, ", %zu failed", g->failed);
     size_t width = text_width(s), room = width - right.length - 2;
     text_cut(&left.text, 0, (unsigned)room);
     text_style(s, BOLD);

@@ -370,8 +370,7 @@ static int walk_depth(const struct tracked *t, const struct member *m,
         return DEPTH_BRIEF;
     if ((due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
         return DEPTH_REFRESH;
-    /* What an attached process has used is lost with it: it is caught up with as soon as it rests.
-     */
+    /* What an attached process has used is lost with it: it is read as soon as it rests. */
     if (moved || (s->is_behind && (!t->may_be_brief || !is_launched(t))))
         return DEPTH_CHANGE;
     /* The clock of a process that has ended does not move when it is reaped: its stat shows it. */

@@ -97,15 +97,6 @@ static void json_put_timeline(struct json_out *j, const struct report *r)
     json_object_end(j);
 }
 
-static void json_put_charts(struct json_out *j, const struct report *r)
-{
-    json_put_array(j, "charts");
-    for (unsigned i = 0; i < REPORT_CHARTS; i++)
-        if (!chart_is_empty(&r->charts[i]))
-            chart_put_json(r, &r->charts[i], j);
-    json_array_end(j);
-}
-
 static void json_begin_report(struct sink *s, const char *title)
 {
     (void)title;
@@ -125,7 +116,11 @@ static void json_run(struct sink *s, const struct report *r)
     json_put_findings(&j, r);
     json_put_used(&j, r);
     json_put_timeline(&j, r);
-    json_put_charts(&j, r);
+    json_put_array(&j, "charts");
+    for (unsigned i = 0; i < REPORT_CHARTS; i++)
+        if (!chart_is_empty(&r->charts[i]))
+            chart_put_json(r, &r->charts[i], &j);
+    json_array_end(&j);
     json_object_end(&j);
 }
 

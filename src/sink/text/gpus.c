@@ -115,16 +115,6 @@ static void gpu_put_throttled(struct buf *b, const char *comma, double share)
     gpu_put_percent(b, share < 0.01 ? 0.01 : share, "of the time");
 }
 
-/* Means say nothing of the rest of the time. */
-static void gpu_put_watched(struct buf *b, const char *comma, const struct gpu_figures *f)
-{
-    buf_printf(b, "%swatched ", comma);
-    if (f->watched > 0 && f->watched < 0.995)
-        gpu_put_percent(b, f->watched < 0.01 ? 0.01 : f->watched, "of the time");
-    else
-        buf_puts(b, "a part of the time");
-}
-
 static void gpu_put_line(struct text_line *line, const struct gpu_figures *f)
 {
     const char *comma = "";
@@ -146,8 +136,13 @@ static void gpu_put_line(struct text_line *line, const struct gpu_figures *f)
         gpu_put_throttled(&line->text, comma, f->throttled);
         comma = ", ";
     }
-    if (f->is_partly)
-        gpu_put_watched(&line->text, comma, f);
+    if (f->is_partly) { /* means say nothing of the rest of the time */
+        buf_printf(&line->text, "%swatched ", comma);
+        if (f->watched > 0 && f->watched < 0.995)
+            gpu_put_percent(&line->text, f->watched < 0.01 ? 0.01 : f->watched, "of the time");
+        else
+            buf_puts(&line->text, "a part of the time");
+    }
     if (!*comma)
         buf_puts(&line->text, "no figures");
 }
