@@ -50,26 +50,31 @@ def outputs(tmp_path_factory):
     return get
 
 
+def place_of(run, suffix):
+    """File and part: what a run gives with other options is in the file of the run, after its own."""
+    name = recorded.fixture_of(run).name
+    return EXPECTED / f"{name}.txt", f"{run}{suffix}".removeprefix(f"{name}.")
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("run", recorded.RUNS)
 def test_as_expected(run, suffix, outputs, request):
     found = outputs(run)[suffix]
-    path = EXPECTED / f"{run}.txt"
+    path, part = place_of(run, suffix)
     if request.config.getoption("--update"):
         parts = packed.read(path) if path.exists() else {}
-        packed.write(path, parts | {suffix.removeprefix("."): found})
-    expected = packed.read(path)[suffix.removeprefix(".")]
+        packed.write(path, parts | {part: found})
+    expected = packed.read(path)[part]
     # As text when it can be: pytest shows the lines that differ.
     assert found.decode(errors="backslashreplace") == expected.decode(errors="backslashreplace")
     assert found == expected
 
 
 def test_nothing_else_is_expected():
-    assert {path.stem for path in EXPECTED.iterdir()} == {*recorded.RUNS, "doctor", "layouts", "recommend", "report",
-                                                         "terminals"}
-    for run in recorded.RUNS:
-        parts = packed.read(EXPECTED / f"{run}.txt")
-        assert parts.keys() == {suffix.removeprefix(".") for suffix in SUFFIXES}
+    others = {EXPECTED / f"{name}.txt" for name in ("doctor", "layouts", "recommend", "report", "terminals")}
+    found = {(path, part) for path in {*EXPECTED.iterdir()} - others for part in packed.read(path)}
+    assert found == {place_of(run, suffix) for run in recorded.RUNS for suffix in SUFFIXES}
+    assert all(path.exists() for path in others)
 
 
 @pytest.mark.parametrize("run", recorded.RUNS)
