@@ -45,7 +45,7 @@ def measure_with(options):
     env = os.environ | {"FAKE_NVML": str(facts),
                         "LD_LIBRARY_PATH": str(BUILD / "tests/fakes/nvml-flat")}
     command = [TOLL, "run", "-q", "-i", f"{INTERVAL_MS}ms", "--memory", "rss", *options, "--",
-               "/usr/bin/python3", str(HERE / "gpu_processes.py"), str(PROCESSES), str(GPUS)]
+               "/usr/bin/python3", str(HERE / "jobs.py"), "gpu", str(PROCESSES), str(GPUS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as toll:
         pid = int(toll.stdout.readline())
         try:
@@ -68,7 +68,7 @@ def reader_share(processes):
     facts = WORK / "nvml"
     facts.write_text("")
     command = [TOLL, "run", "-q", "-i", f"{INTERVAL_MS}ms", "--memory", "rss", "--gpus", "all", "--",
-               "/usr/bin/python3", str(HERE / "gpu_processes.py"), str(processes), "1"]
+               "/usr/bin/python3", str(HERE / "jobs.py"), "gpu", str(processes), "1"]
     with subprocess.Popen(["unshare", "-m", "sh", "-c", 'mount --bind "$0" /sys/class && exec "$@"',
                            str(top), *command], stdout=subprocess.PIPE,
                           env=os.environ | {"FAKE_NVML": str(facts)}) as toll:

@@ -15,7 +15,7 @@ LIMIT_NS = 200e3
 def run():
     headline("Network bytes, ten samples a second: CPU time of one sample")
     for n in sizes(10, 30, 100, 500):
-        with subprocess.Popen([sys.executable, str(HERE / "connections.py"), str(n)],
+        with subprocess.Popen([sys.executable, str(HERE / "jobs.py"), "connections", str(n)],
                               stdout=subprocess.PIPE) as job:
             pid = job.stdout.readline().decode().strip()
             words = ["attach", pid, "--memory", "rss"]

@@ -100,7 +100,7 @@ def run():
     measure("faults and maps, 1 GB resident", [program("steady"), "faults"])
     measure("vfork and exec", [program("steady"), "spawn"])
     python = "/usr/bin/python3"
-    script = [python, str(HERE / "steady.py")]
+    script = [python, str(HERE / "jobs.py")]
     measure("SQLite", [*script, "sqlite"])
     if subprocess.run([python, "-c", "import numpy"], stderr=subprocess.DEVNULL,
                       check=False).returncode == 0:

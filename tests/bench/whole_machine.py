@@ -9,14 +9,14 @@ WARM, TICKS = 1.5, 10
 TARGET_SHARE, TARGET_RATIO = 0.2, 10
 
 
-def psutil_tick_ns(*words):
-    ticks, cpu = output_of("/usr/bin/python3", str(HERE / "psutil_system.py"),
-                           str(INTERVAL_MS / 1000), "2", str(TICKS), *words).split()
+def psutil_tick_ns(what):
+    ticks, cpu, _ = output_of("/usr/bin/python3", str(HERE / "psutil_loop.py"), what,
+                              str(INTERVAL_MS / 1000), "2", str(TICKS)).split()
     return float(cpu) / int(ticks) * 1e9
 
 
 def same_values(*without):
-    """What psutil_system.py asks for: everything but pressure."""
+    """What psutil_loop.py asks for: everything but pressure."""
     metrics = json.loads(output_of(TOLL, "metrics", "--json"))
     of_machine = [m for m in metrics if m["entity"] not in ("process", "cgroup", "self")]
     return ",".join(f"{m['entity']}_{m['name']}" for m in of_machine
@@ -38,8 +38,8 @@ def run():
         same.append(watch_toll(["system", "-m", same_values()], INTERVAL_MS, WARM, window))
         fewer.append(watch_toll(["system", "-m", same_values("threads")], INTERVAL_MS, WARM,
                                 window))
-        psutil.append(psutil_tick_ns("threads"))
-        psutil_fewer.append(psutil_tick_ns())
+        psutil.append(psutil_tick_ns("system+threads"))
+        psutil_fewer.append(psutil_tick_ns("system"))
     share = median([t["share"] for t in everything]) * 100
     line("toll system, share of one core", "", f"{share:.3f} %", "", "",
          f"< {TARGET_SHARE} %", share < TARGET_SHARE,
