@@ -12,44 +12,36 @@ import os
 import shutil
 import sys
 
-import against_floor
-import asking
-import attaching
-import cadence
+import against_psutil
 import comparing
-import counting
-import exporting
 import gpu_reading
+import long_records
 import measure
 import network_bytes
-import pauses
+import one_sample
 import peers
 import python_package
 import ranks
-import reporting
 import slowdown
-import sqlite_files
 import starting
-import watching_exits
-import whole_machine
 
 PARTS = {
-    "cadence": cadence.run,
+    "cadence": against_psutil.cadence,
     "peers": peers.run,
-    "attach": attaching.run,
-    "system": whole_machine.run,
+    "attach": against_psutil.attach,
+    "system": against_psutil.machine,
     "network": network_bytes.run,
     "gpu": gpu_reading.run,
-    "floor": against_floor.run,
-    "asking": asking.run,
-    "slowdown": slowdown.run,
-    "pauses": pauses.run,
-    "exits": watching_exits.run,
-    "start": starting.run,
-    "count": counting.run,
-    "sqlite": sqlite_files.run,
-    "export": exporting.run,
-    "report": reporting.run,
+    "floor": one_sample.floor,
+    "asking": one_sample.asking,
+    "slowdown": slowdown.slowdown,
+    "pauses": slowdown.pausing,
+    "exits": starting.watching_exits,
+    "start": starting.starting,
+    "count": one_sample.counting,
+    "sqlite": long_records.sqlite,
+    "export": long_records.exporting,
+    "report": long_records.reporting,
     "compare": comparing.run,
     "ranks": ranks.run,
     "python": python_package.run,

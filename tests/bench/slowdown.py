@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What being measured costs the job, on a machine that others use too: within one job toll is
-stopped for half a second, then continued for half a second, and so on. The work that was done per
-second of the job's CPU time, and per second, is compared between neighbours."""
+"""What being measured costs the job, on a machine that others use too: within one job toll is stopped
+for half a second, then continued for half a second, and so on."""
 import contextlib
 import mmap
 import os
+import pathlib
 import random
 import signal
 import statistics
@@ -14,10 +14,16 @@ import time
 
 from measure import HERE, TOLL, WORK, headline, line, program, rounds
 
-TARGET_PERCENT = 1
-WINDOW, SETTLE = 0.5, 0.05
-TRACKED = [TOLL, "run", "-q", "-i", "100ms", "--"]
+WINDOW = 0.5
 STOPPED, RUNNING = signal.SIGSTOP, signal.SIGCONT
+
+
+# ---- The work of a job ----------------------------------------------------------------------------
+
+# What was done per second of the job's CPU time, and per second, is compared between neighbours.
+TARGET_PERCENT = 1
+SETTLE = 0.05
+TRACKED = [TOLL, "run", "-q", "-i", "100ms", "--"]
 
 
 def progress(shown):
@@ -84,7 +90,7 @@ def percent(ratio):
     return f"{(ratio - 1) * 100:+.2f} %"
 
 
-def measure(name, command):
+def measure_work(name, command):
     for what, ratios in zip(("per CPU second", "per second"), pairs(command, 2 * rounds(12))):
         middle, low, high = interval(ratios)
         limit = 1 + TARGET_PERCENT / 100
@@ -94,16 +100,75 @@ def measure(name, command):
              "", f"≤ {TARGET_PERCENT} %" if met is not None else "", met)
 
 
-def run():
+def slowdown():
     headline("Slowdown of the job at ten samples a second, with the 95 % interval")
-    measure("compute", [program("steady"), "compute"])
-    measure("faults and maps, 1 GB resident", [program("steady"), "faults"])
-    measure("vfork and exec", [program("steady"), "spawn"])
+    measure_work("compute", [program("steady"), "compute"])
+    measure_work("faults and maps, 1 GB resident", [program("steady"), "faults"])
+    measure_work("vfork and exec", [program("steady"), "spawn"])
     python = "/usr/bin/python3"
     script = [python, str(HERE / "jobs.py")]
-    measure("SQLite", [*script, "sqlite"])
+    measure_work("SQLite", [*script, "sqlite"])
     if subprocess.run([python, "-c", "import numpy"], stderr=subprocess.DEVNULL,
                       check=False).returncode == 0:
-        measure("NumPy", [*script, "numpy"])
+        measure_work("NumPy", [*script, "numpy"])
     else:
         line("NumPy", "", "", "", note="needs the Debian package python3-numpy")
+
+
+# ---- Pauses ---------------------------------------------------------------------------------------
+
+# A job that maps memory all the time, which needs the lock that reading its memory takes, times its
+# own steps (stalls.c).
+LIMIT_US = 100
+# Other load can take the CPU from toll while it holds a lock, which says nothing of toll. A file on
+# a disk would make the job wait when it is written back.
+FIRST = ["nice", "-n", "-20"] if os.geteuid() == 0 else []
+PLACE = pathlib.Path("/dev/shm" if os.path.isdir("/dev/shm") else WORK)
+
+
+def pauses(options, megabytes):
+    """Lengths in µs of the pauses in windows with toll stopped, and with toll running."""
+    path = PLACE / f"toll-stalls-{os.getpid()}"
+    path.unlink(missing_ok=True)
+    command = [*FIRST, TOLL, "run", "-q", "-i", "100ms", *options, "--", program("stalls"),
+               str(path), str(megabytes)]
+    toll = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    windows = []
+    try:
+        time.sleep(3)
+        for i in range(2 * rounds(10)):
+            state = STOPPED if i % 2 else RUNNING
+            os.kill(toll.pid, state)
+            windows.append((time.monotonic_ns(), state))
+            time.sleep(WINDOW)
+        windows.append((time.monotonic_ns(), None))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(toll.pid, RUNNING)
+            toll.terminate()
+        toll.wait()
+    lengths = {STOPPED: [], RUNNING: []}
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as shown:
+        count = struct.unpack_from("=Q", shown, 8)[0]
+        for i in range(count):
+            at, length = struct.unpack_from("=QQ", shown, 16 + 16 * i)
+            for (begin, state), (end, _) in zip(windows, windows[1:]):
+                if begin <= at < end:
+                    lengths[state].append(length / 1e3)
+    path.unlink()
+    return lengths[STOPPED], lengths[RUNNING], WINDOW * 10 * rounds(10)
+
+
+def longest(lengths):
+    return f"{len(lengths)}, ≤ {max(lengths, default=0):.0f} µs"
+
+
+def pausing():
+    headline("Pauses of a job that maps memory: those above 100 µs, at ten samples a second")
+    for megabytes in (16, 1024):
+        for name, options in (("with RSS", ["--memory", "rss"]), ("with PSS", [])):
+            stopped, running, samples = pauses(options, megabytes)
+            worst = max(running, default=0)
+            line(f"{megabytes} MB resident, {name}", "", longest(running),
+                 f"{longest(stopped)} stopped", "", f"≤ {LIMIT_US} µs",
+                 worst <= max(LIMIT_US, max(stopped, default=0)), f"in {samples:.0f} samples")
