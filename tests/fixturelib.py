@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Recorded runs and written machines, as trees of files.
+"""Recorded runs and written machines, and the jobs of the documents, as trees of files.
 
-They are made when they are needed: written ones by their generators, recorded ones unpacked from one
+Runs and machines are made when they are needed: written ones by their generators, recorded ones unpacked from one
 archive each. What was made once is kept in the build directory, under a name that follows from
 everything it is made of, so that a change to a story makes new trees.
 """
@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+
+import packed
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIXTURES = HERE / "fixtures"
@@ -81,3 +83,20 @@ def runs():
 
 def machines():
     return made() / "machines"
+
+
+def write_jobs(directory):
+    """Small jobs with known figures, which README.md and docs/cookbook.md run where a reader has a build, a
+    training job, a solver or a server of their own:
+
+        Makefile      writes, compiles and links N small C files, by default 8
+        train.py      loads data, then trains three epochs, as phases
+        solver        a shell script: mesh holds 96 MiB, then solve uses CPU time and 16 MiB
+        server.py     uses a little CPU time until it is ended; writes server.pid
+        functions.sh  two shell functions
+        words.txt     text for pipelines"""
+    directory.mkdir(exist_ok=True)
+    for name, data in packed.read(HERE / "docs/jobs.txt").items():
+        path = directory / name
+        path.write_bytes(data)
+        path.chmod(0o755 if data.startswith(b"#!") else 0o644)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every recipe of docs/cookbook.md is run as it is written, and what it claims is checked.
 
-A recipe runs in a directory with the jobs of tests/docs/jobs, whose figures are known. Stand-ins take
+A recipe runs in a directory with the jobs of tests/docs/jobs.txt, whose figures are known. Stand-ins take
 the place of what a machine for tests does not have (Docker, Slurm, Kubernetes, sudo, curl, Jupyter):
 they run the part that toll executes, with the variables, mounts and users of the real ones."""
 import ast
@@ -10,13 +10,13 @@ import os
 import pathlib
 import pwd
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
 
+import fixturelib
 import hostlib
 import pytest
 import sinklib
@@ -24,7 +24,6 @@ from livelib import GUARD, IS_ROOT
 
 TOP = hostlib.TOP
 TEXT = (TOP / "docs/cookbook.md").read_text(encoding="utf-8")
-JOBS = TOP / "tests/docs/jobs"
 MESH = 96 << 20  # bytes that ./solver holds at its peak, beside an interpreter
 INTERPRETER = 32 << 20  # more than one needs
 RECIPES = {name: block for name, block in
@@ -37,7 +36,7 @@ class Kitchen:
     def __init__(self, directory, toll):
         self.directory = directory / "jobs"
         self.bin = directory / "bin"
-        shutil.copytree(JOBS, self.directory)
+        fixturelib.write_jobs(self.directory)
         self.bin.mkdir()
         (self.bin / "toll").symlink_to(toll)
         self.environment = {**os.environ, "PATH": f"{self.bin}:/usr/bin:{os.environ['PATH']}",
@@ -405,7 +404,7 @@ def test_ci_github(programs):
 
     with hostlib.shared_place("toll-cookbook-") as place:
         runner = Github(place, programs[0])
-        shutil.copytree(JOBS, runner.work, dirs_exist_ok=True)
+        fixturelib.write_jobs(runner.work)
         (step,) = yaml.safe_load(RECIPES["ci-github"])
         directory = re.fullmatch(r"OWNER/toll/(.*)@main", step["uses"])[1]
         assert (TOP / directory / "action.yml").exists()
@@ -421,7 +420,7 @@ def test_ci_gitlab(programs):
 
     with hostlib.shared_place("toll-cookbook-") as place:
         runner = Gitlab(place, programs[0])
-        shutil.copytree(JOBS, runner.directory, dirs_exist_ok=True)
+        fixturelib.write_jobs(runner.directory)
         file = yaml.safe_load(RECIPES["ci-gitlab"])
         assert (TOP / file["include"][0]["file"]).exists() and file["build"]["extends"] == ".toll"
         done = runner.run(**file["build"]["variables"])

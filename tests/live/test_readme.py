@@ -2,10 +2,10 @@
 """A reader who has only README.md: each question of its table is answered by the command beside it."""
 import json
 import re
-import shutil
 import subprocess
 import time
 
+import fixturelib
 import hostlib
 import pytest
 from livelib import GUARD
@@ -14,7 +14,6 @@ TEXT = (hostlib.TOP / "README.md").read_text(encoding="utf-8")
 TABLE = re.search(r"^\| question \| command \|\n\|---\|---\|\n(.*?)\n\n", TEXT, re.DOTALL | re.MULTILINE)[1]
 COMMANDS = {question.strip(): re.findall(r"`([^`]+)`", answer)
             for question, answer in re.findall(r"^\| ([^|]+)\| ([^|]+)\|$", TABLE, re.MULTILINE)}
-JOBS = hostlib.TOP / "tests/docs/jobs"
 MESH = 96 << 20  # bytes that ./solver holds at its peak, in its child mesh
 
 
@@ -23,7 +22,7 @@ def desk(programs):
     """A function that runs a command line in a directory with the jobs and gives its streams."""
     with hostlib.shared_place("toll-readme-") as place:
         directory = place / "jobs"
-        shutil.copytree(JOBS, directory)
+        fixturelib.write_jobs(directory)
         (directory / "runs").mkdir()
 
         def run(command, status=0):
