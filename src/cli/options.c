@@ -465,7 +465,8 @@ struct config {
     const char *path;
     unsigned line;
     enum section section;
-    uint64_t lists_begun; /* the first value of a list replaces what another file has listed */
+    bool lists_begun[OPTIONS_AT_MOST]; /* the first value of a list replaces what another file has
+                                        * listed */
 };
 
 static char *config_trim(char *text)
@@ -525,9 +526,9 @@ static int config_take_line(struct settings *s, struct config *c, char *line, st
         return 0; /* for another subcommand */
     char where[512];
     snprintf(where, sizeof where, "%s:%u: %s", c->path, c->line, name);
-    if (o->kind == OPTION_LIST && !(c->lists_begun & BIT(o - options)))
+    if (o->kind == OPTION_LIST && !c->lists_begun[o - options])
         options_forget_list(s, o);
-    c->lists_begun |= BIT(o - options);
+    c->lists_begun[o - options] = true;
     return options_apply(s, o, config_trim(equals + 1), where, e);
 }
 
