@@ -13,7 +13,8 @@ pytestmark = hostlib.needs("chromium")
 
 TOLL = os.environ["TOLL"]
 HOSTILE = "</script><img src=x onerror=window.canary=1>\"'&.jsonl"
-JOB = "x = b'x' * (int('{}') << 20); sum(range(400_000))"
+# Long enough for some samples, and so a curve, on a busy machine, too.
+JOB = "import time; x = b'x' * (int('{}') << 20); sum(range(400_000)); time.sleep(0.2)"
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ LAUNCHERS = [pytest.param(open_mpi, marks=needs("mpirun.openmpi"), id="openmpi")
 # ---- Two machines --------------------------------------------------------------------------------
 
 HOSTS = {"node1": "10.77.0.1", "node2": "10.77.0.2"}
-ENTER = ("-n", "-u", "-m")
+ENTER = ("-n", "-u", "-m", "-r")  # its root directory, too: tests may run in a chroot
 
 
 @contextlib.contextmanager
