@@ -68,7 +68,7 @@ static const struct {
     const char *tracepoint, *type, *name;
 } programs[PROGRAMS] = {
     [SWITCH] = {"sched_switch", "btf_trace_sched_switch", "toll_dead"},
-    [FORK] = {"sched_process_fork", "btf_trace_sched_process_fork", "toll_born"},
+    [FORK] = {"task_newtask", "btf_trace_task_newtask", "toll_born"},
     [EXIT] = {"sched_process_exit", "btf_trace_sched_process_exit", "toll_exit"},
     [SEND] = {"sock_send_length", "btf_trace_sock_send_length", "toll_send"},
     [RECEIVE] = {"sock_recv_length", "btf_trace_sock_recv_length", "toll_receive"},
@@ -145,7 +145,7 @@ static int layout_read(struct kernel_layout *l)
     /* preempt, previous task, next task, state of the previous one: since Linux 5.18. */
     is_known &= layout_passes_task(&b, points[SWITCH], 1, structs[STRUCT_TASK]) &&
                 layout_passes_bytes(&b, points[SWITCH], 3, 4) &&
-                layout_passes_task(&b, points[FORK], 1, structs[STRUCT_TASK]);
+                layout_passes_task(&b, points[FORK], 0, structs[STRUCT_TASK]);
     /* The task, whether its process ends with it: since Linux 6.16, before the memory is gone. */
     l->has_processes &= layout_passes_bytes(&b, points[EXIT], 1, 1) &&
                         btf_member(&b, structs[STRUCT_MM], "rss_stat", &at, &type) &&
@@ -299,11 +299,12 @@ static void ends_write_entry(struct bpf_code *c, const struct kernel_layout *l,
     code_label(c, FOUND);
 }
 
-/* sched_process_fork: a thread is one more of the process of its parent. */
+/* task_newtask: a thread is one more of the process of its parent. Threads that the kernel makes for a
+ * process (io_uring, vhost) pass here, too, and not sched_process_fork. */
 static void ends_write_fork(struct bpf_code *c, const struct kernel_layout *l,
                             const int maps[MAPS])
 {
-    code_load(c, BPF_DW, BPF_REG_7, BPF_REG_1, 1 * 8);
+    code_load(c, BPF_DW, BPF_REG_7, BPF_REG_1, 0);
     ends_write_membership(c, maps);
     ends_count_one(c, maps, offsetof(struct task_totals, born));
     code_store_number(c, BPF_DW, BPF_STACK, SLOT_AT, 0);

@@ -3,12 +3,14 @@
 
 #include "cgroup2_place.h"
 
+#include <linux/io_uring.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 enum { CHILDREN = 20, THREADS = 10, RECORDS_AT_MOST = 200, PEAK_MIB = 64 };
 
@@ -113,7 +115,8 @@ static void test_children_that_are_not_waited_for(void **state)
         assert_int_equal(totals.processes, CHILDREN + 1);
     }
     /* The child was moved in after its birth: what it used before is in its record, not in the
-     * cgroup; that is some hundred microseconds of fork. The rest is the same to the microsecond. */
+     * cgroup; that is some hundred microseconds of fork. The rest is the same to the microsecond.
+     */
     assert_true(totals.cpu_ns / 1000 + CHILDREN + 2 >= cgroup2_cpu_us(&place));
     assert_true(totals.cpu_ns / 1000 <= cgroup2_cpu_us(&place) + 50000);
     task_ends_close(t);
@@ -231,6 +234,49 @@ static void test_exec_in_a_thread(void **state)
     assert_in_range(first, 1, 2); /* the first thread may have gone under its old number */
     assert_int_equal(last, 1);
     assert_int_equal(cpu_ns, task_ends_totals(t).cpu_ns);
+    task_ends_close(t);
+    cgroup2_remove(&place);
+}
+
+/* A ring whose entries a thread of the kernel takes, which the process gets without a call of fork.
+ */
+static int use_ring_with_thread(void)
+{
+    struct io_uring_params params = {.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 10};
+    int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
+    burn(3000000);
+    return ring < 0 ? 77 : 0;
+}
+
+/* It is a thread of the process like others: that it ends first, last or at the same time must not
+ * make the figures of the process incomplete. */
+static void test_thread_that_the_kernel_makes(void **state)
+{
+    (void)state;
+    struct task_ends *t;
+    struct cgroup2 place;
+    static struct taken taken;
+    open_or_skip(&t, &place);
+    for (uint64_t run = 1; run <= 10; run++) {
+        taken.count = 0;
+        int status = cgroup2_run(&place, use_ring_with_thread);
+        if (status == 77) {
+            task_ends_close(t);
+            cgroup2_remove(&place);
+            print_message("io_uring is not available\n");
+            skip();
+        }
+        assert_int_equal(status, 0);
+        read_until(t, 2 * run, &taken);
+        assert_int_equal(task_ends_totals(t).tasks, 2 * run);
+        assert_int_equal(task_ends_totals(t).born, run);
+        unsigned last = 0;
+        for (size_t i = 0; i < taken.count; i++) {
+            assert_true(taken.records[i].threads == 0 || taken.records[i].threads == 2);
+            last += taken.records[i].threads == 2;
+        }
+        assert_int_equal(last, 1);
+    }
     task_ends_close(t);
     cgroup2_remove(&place);
 }
@@ -487,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_children_that_are_not_waited_for),
         cmocka_unit_test(test_threads_are_one_process),
         cmocka_unit_test(test_exec_in_a_thread),
+        cmocka_unit_test(test_thread_that_the_kernel_makes),
         cmocka_unit_test(test_bytes_of_sockets),
         cmocka_unit_test(test_bytes_of_a_living_process),
         cmocka_unit_test(test_totals_without_records),
