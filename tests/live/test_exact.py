@@ -309,6 +309,28 @@ def test_left_running(exact):
     assert sorted(line["name"] for line in result.lines) == ["sh", "true"]
 
 
+def test_child_that_leaves_the_cgroup(exact):
+    """Too short to be surely seen outside, with too little CPU time for the comparison with the cgroup's: the
+    kernel counted a birth, and records no end."""
+    script = """
+import os
+path = next(l.split(":", 2)[2].strip() for l in open("/proc/self/cgroup") if l.startswith("0::"))
+mount = next(l.split()[1] for l in open("/proc/mounts") if l.split()[2] == "cgroup2")
+procs = os.open(mount + os.path.dirname(path) + "/cgroup.procs", os.O_WRONLY)
+for leaves in (False, True):
+    if os.fork() == 0:
+        if leaves:
+            os.write(procs, b"0")
+        os._exit(0)
+    os.wait()
+"""
+    result = exact(python(script), "-i", "5s")
+    assert any("left the cgroup of the command" in note for note in result.notes), result.notes
+    assert sum(line.get("recorded", False) for line in result.lines) == 2
+    for metric in ("cpu_seconds", "processes_started", "faults_minor", "io_written_bytes", "memory_peak_bytes"):
+        assert result.quality(metric) != "exact", metric
+
+
 @needs_root
 def test_realtime_job(here):
     """Version 1 refuses it in a cgroup without a share of realtime: the command is started nevertheless."""

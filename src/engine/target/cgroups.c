@@ -98,6 +98,15 @@ static void job_cgroup_watch_changes(const struct job_cgroup *j, struct tracked 
     t->discovery.apart_ns += left_u64(clock_thread_cpu(), before_ns);
 }
 
+void job_cgroup_read_cpu(struct job_cgroup *j)
+{
+    struct own_cgroup_cpu now;
+    if (own_cgroup_read_cpu(&j->own, &now) < 0)
+        return;
+    j->cpu = now;
+    j->has_cpu = true;
+}
+
 void job_cgroup_tick(struct job_cgroup *j, struct tracked *t, const struct frame *f)
 {
     if (!t->changes.was_tried)
@@ -106,11 +115,7 @@ void job_cgroup_tick(struct job_cgroup *j, struct tracked *t, const struct frame
         changes_close(&t->changes);
     if (j->own.cpu < 0 || t->options->no_children)
         return;
-    struct own_cgroup_cpu now;
-    if (own_cgroup_read_cpu(&j->own, &now) == 0) {
-        j->cpu = now;
-        j->has_cpu = true;
-    }
+    job_cgroup_read_cpu(j);
     if (f->mono_ns < j->check_ns || j->has_outside || t->root.pids < 0)
         return;
     /* Not at the first sample: a command of a few milliseconds is over before. */
@@ -182,8 +187,7 @@ void job_cgroup_finish(struct job_cgroup *j, struct tracked *t)
     /* One that was just reaped by another, or was left, may still be on its way out. */
     for (unsigned i = 0; i < TRIES; i++) {
         r = own_cgroup_remove(&j->own, &pid);
-        if (r != -EBUSY ||
-            !(t->reaper.no_children_left || process_is_leaving(&t->reader, pid)))
+        if (r != -EBUSY || !(t->reaper.no_children_left || process_is_leaving(&t->reader, pid)))
             break;
         usleep(STEP_US);
     }

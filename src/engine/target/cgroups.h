@@ -19,7 +19,7 @@ struct job_cgroup {
     uint64_t check_ns;         /* when to look again for members outside */
     struct map inside;         /* pids that are in it, as last read */
     bool is_optional;          /* the command is started without it where it cannot be moved in */
-    bool has_outside;          /* a member was seen outside: it has not counted all */
+    bool has_outside;          /* a member was outside: it has not counted all */
     bool is_swept;             /* cgroups that a killed toll left were looked for */
 };
 
@@ -30,6 +30,9 @@ int job_cgroup_open(struct job_cgroup *j, struct tracked *t, struct toll_error *
 
 /* Of a launched command: reads what it has counted, looks now and then for members outside. */
 void job_cgroup_tick(struct job_cgroup *j, struct tracked *t, const struct frame *f);
+
+/* What it has counted by now. */
+void job_cgroup_read_cpu(struct job_cgroup *j);
 
 /* The whole has the CPU time that was counted, and the parts follow. */
 void job_cgroup_count(struct job_cgroup *j, struct target *g, bool last);

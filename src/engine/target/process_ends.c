@@ -12,8 +12,14 @@
 enum { LINES_AT_MOST = 10000, FOLDS_AT_MOST = 256 };
 #define WORTH_A_LINE_NS (100 * NS_PER_MS)
 
-/* What walks noticed without a record is sent then: it was lost, or the process had left the cgroup. */
+/* What walks noticed without a record is sent then: it was lost, or the process had left the
+ * cgroup. */
 #define WITHOUT_RECORD_NS (200 * NS_PER_MS)
+
+/* At the end of the run: a CPU of a virtual machine may stand still while a task makes its last
+ * switch. Of processes that left the cgroup no records come. */
+#define LAST_RECORDS_NS              (200 * NS_PER_MS)
+#define LAST_RECORDS_WITH_OUTSIDE_NS (20 * NS_PER_MS)
 
 /* Walks meet a process that is not reaped within a second. */
 #define UNREAPED_NS (2 * NS_PER_SECOND)
@@ -21,7 +27,7 @@ enum { LINES_AT_MOST = 10000, FOLDS_AT_MOST = 256 };
 /* A process as far as its end is known. */
 struct pending_end {
     struct task_end sum; /* of the tasks that have ended; signals 0: none has */
-    uint64_t threads; /* of which the record has come */
+    uint64_t threads;    /* of which the record has come */
     pid_t pid;
     bool has_identity, has_ended;
     bool is_sent;           /* and still a member, which its parent has not reaped */
@@ -364,6 +370,8 @@ static void ends_take(void *arg, const struct task_end *e)
     struct tracked *t = arg;
     struct process_ends *l = t->ends;
     struct pending_end *p = ends_find(l, e->pid);
+    l->records++;
+    l->tasks += e->kind == TASK_END_THREAD;
     bool is_another = p && p->sum.signals && p->sum.signals != e->signals;
     if (is_another) {
         ends_take_over(l, t, p);
@@ -419,8 +427,10 @@ static void ends_send_complete(struct process_ends *l, struct tracked *t, bool l
     bool has_sent = false;
     for (size_t i = 0; i < l->pending_count; i++) {
         struct pending_end *p = &l->pending[i];
-        /* Of some, records were lost. */
-        bool is_given_up = !p->has_ended && (p->seen ? last || now_ns > p->kept_ns + WITHOUT_RECORD_NS
+        /* Of some, records were lost; where the first has come, only a loss keeps the last away. */
+        bool may_come = p->has_identity && l->has_processes && !has_lost;
+        bool is_overdue = !may_come && now_ns > p->kept_ns + WITHOUT_RECORD_NS;
+        bool is_given_up = !p->has_ended && (p->seen ? last || is_overdue
                                                      : last && p->has_identity && l->has_processes);
         /* The rest of its records does not come: it must not be kept for ever. */
         if (has_lost && !p->has_ended && !p->seen && !p->is_sent && !last &&
@@ -430,7 +440,8 @@ static void ends_send_complete(struct process_ends *l, struct tracked *t, bool l
         }
         if (p->is_sent || !(p->has_ended || is_given_up))
             continue;
-        /* A walk may still meet it as long as its parent has not reaped it, and notice its leaving. */
+        /* A walk may still meet it as long as its parent has not reaped it, and notice its leaving.
+         */
         const struct member *m = p->seen ? NULL : members_find(&t->members, p->pid);
         bool is_member = m && m->was_seen && ends_is_same(p, t, &m->process.entity);
         bool is_there = is_member || (!p->seen && (kill(p->pid, 0) == 0 || errno != ESRCH));
@@ -513,14 +524,57 @@ static void ends_count_pid(void *arg, pid_t pid)
     *count += pid != 0;
 }
 
-/* A process that was just reaped makes its last switch some microseconds later. */
-static bool ends_are_awaited(const struct process_ends *l)
+/* Records that the programs have counted, and that are still being written. */
+static bool ends_are_unread(const struct process_ends *l, const struct task_totals *totals)
 {
-    for (size_t i = 0; i < l->pending_count; i++)
+    return l->records + totals->lost < totals->tasks + totals->processes;
+}
+
+/* Tasks that must have ended: those that have and, where no process is left, all that were born.
+ * The first one was put in. */
+static uint64_t ends_expected(const struct job_cgroup *j, const struct task_totals *totals,
+                              bool none_lives)
+{
+    uint64_t all = none_lives && !j->has_outside ? totals->born + 1 : 0;
+    return max_u64(totals->tasks, all);
+}
+
+static bool ends_count_live(const struct job_cgroup *j, uint64_t *ret)
+{
+    *ret = 0;
+    return own_cgroup_each_pid(&j->own, ends_count_pid, ret) == 0;
+}
+
+/* A process that was just reaped makes its last switch some microseconds later. */
+static bool ends_are_awaited(const struct process_ends *l, const struct job_cgroup *j)
+{
+    struct task_totals totals = task_ends_totals(l->source);
+    uint64_t live;
+    if (ends_are_unread(l, &totals))
+        return true;
+    if (totals.tasks < ends_expected(j, &totals, true) && ends_count_live(j, &live) && !live)
+        return true;
+    for (size_t i = 0; i < l->pending_count && !totals.lost; i++)
         if (!l->pending[i].is_sent && !l->pending[i].has_ended &&
             (l->pending[i].seen || l->pending[i].has_identity))
             return true;
     return false;
+}
+
+/* True when it has waited. */
+static bool ends_await(struct process_ends *l, struct tracked *t, const struct job_cgroup *j)
+{
+    enum { STEP_US = 500 };
+    bool has_waited = false;
+    uint64_t until_ns = clock_mono(NULL) +
+                        (j->has_outside ? LAST_RECORDS_WITH_OUTSIDE_NS : LAST_RECORDS_NS);
+    task_ends_read(l->source, ends_take, t);
+    while (ends_are_awaited(l, j) && clock_mono(NULL) < until_ns) {
+        usleep(STEP_US);
+        task_ends_read(l->source, ends_take, t);
+        has_waited = true;
+    }
+    return has_waited;
 }
 
 static void ends_send_folds(struct process_ends *l, struct tracked *t)
@@ -541,61 +595,83 @@ static void ends_send_folds(struct process_ends *l, struct tracked *t)
         events_add_end(&t->events, &e, t->options->processes != TOLL_PROCESSES_NONE);
     }
     if (l->folded)
+        tracked_note(
+            t,
+            "%llu of %llu processes, which used less than 0.1 s of CPU time each and came after "
+            "the first %d, are grouped into %zu line%s by program, parent and exit status",
+            (unsigned long long)l->folded, (unsigned long long)l->ended, LINES_AT_MOST,
+            l->fold_count, l->fold_count == 1 ? "" : "s");
+}
+
+/* Whether what was born has ended, and what has ended was read: true when no task is missing. */
+static bool ends_are_complete(const struct process_ends *l, struct tracked *t,
+                              const struct task_totals *totals, uint64_t expected)
+{
+    uint64_t recorded = totals->lost ? totals->tasks : l->tasks;
+    if (totals->lost)
         tracked_note(t,
-                     "%llu of %llu processes, which used less than 0.1 s of CPU time each and came after "
-                     "the first %d, are grouped into %zu line%s by program, parent and exit status",
-                     (unsigned long long)l->folded, (unsigned long long)l->ended, LINES_AT_MOST,
-                     l->fold_count, l->fold_count == 1 ? "" : "s");
+                     "the kernel dropped %llu record%s of ended tasks; the list of processes is "
+                     "incomplete and covers %.2f s of %.2f s of CPU time",
+                     (unsigned long long)totals->lost, totals->lost == 1 ? "" : "s",
+                     (double)l->line_cpu_ns / NS_PER_SECOND,
+                     (double)totals->cpu_ns / NS_PER_SECOND);
+    if (totals->uncounted)
+        tracked_note(
+            t, "the kernel had no room to count the threads or network bytes of some processes; "
+               "their figures are lower bounds");
+    if (totals->tasks >= expected && !ends_are_unread(l, totals))
+        return true;
+    tracked_note(
+        t,
+        "the ends of %llu of %llu tasks were recorded; the others left the cgroup of the command "
+        "or came too late; figures of processes are lower bounds",
+        (unsigned long long)recorded, (unsigned long long)expected);
+    return false;
 }
 
 /* Both counted the same tasks and agreed to the microsecond wherever this was measured. A larger
  * difference means that one of them has missed something. */
 static void ends_reconcile(struct process_ends *l, struct tracked *t, const struct job_cgroup *j,
-                           uint64_t live)
+                           const struct task_totals *totals)
 {
-    struct task_totals totals = task_ends_totals(l->source);
-    if (totals.lost)
-        tracked_note(t,
-                     "the kernel dropped %llu record%s of ended tasks; the list of processes is "
-                     "incomplete and covers %.2f s of %.2f s of CPU time",
-                     (unsigned long long)totals.lost, totals.lost == 1 ? "" : "s",
-                     (double)l->line_cpu_ns / NS_PER_SECOND,
-                     (double)totals.cpu_ns / NS_PER_SECOND);
-    if (live || !j->has_cpu)
-        return;
     uint64_t counted = j->cpu.cpu_ns, error = max_u64(counted / 1000, 2 * NS_PER_MS);
-    l->is_short = counted > totals.cpu_ns + error || totals.cpu_ns > counted + error;
-    if (l->is_short)
-        tracked_note(t,
-                     "the kernel's records of ended tasks show %.3f s of CPU time, but the cgroup of the "
-                     "command %.3f s; figures of single processes are lower bounds",
-                     (double)totals.cpu_ns / NS_PER_SECOND, (double)counted / NS_PER_SECOND);
+    bool is_short = counted > totals->cpu_ns + error || totals->cpu_ns > counted + error;
+    if (is_short)
+        tracked_note(
+            t,
+            "the kernel's records of ended tasks show %.3f s of CPU time, but the cgroup of the "
+            "command %.3f s; figures of single processes are lower bounds",
+            (double)totals->cpu_ns / NS_PER_SECOND, (double)counted / NS_PER_SECOND);
+    l->is_short |= is_short;
 }
 
-void process_ends_finish(struct process_ends *l, struct tracked *t, const struct job_cgroup *j)
+void process_ends_finish(struct process_ends *l, struct tracked *t, struct job_cgroup *j)
 {
-    enum { TRIES = 40, STEP_US = 500 };
     if (!l->source || l->is_finished)
         return;
     l->is_finished = true;
-    task_ends_read(l->source, ends_take, t);
-    for (unsigned i = 0; i < TRIES && ends_are_awaited(l) && !task_ends_totals(l->source).lost;
-         i++) {
-        usleep(STEP_US);
-        task_ends_read(l->source, ends_take, t);
-    }
+    if (ends_await(l, t, j))
+        job_cgroup_read_cpu(j); /* the same tasks as the records */
     ends_send_complete(l, t, true);
     ends_send_folds(l, t);
     ends_read_traffic(l, t, j->has_outside);
+    uint64_t live;
+    bool is_known = ends_count_live(j, &live);
     struct task_totals totals = task_ends_totals(l->source);
-    uint64_t live = 0;
-    bool is_known = own_cgroup_each_pid(&j->own, ends_count_pid, &live) == 0;
     uint64_t ended = l->has_processes ? totals.processes : l->ended;
     ledger_put_recorded(&t->whole->ledger, ended + live);
-    ends_reconcile(l, t, j, is_known ? live : 1);
+    uint64_t expected = ends_expected(j, &totals, is_known && !live);
+    l->is_short = !ends_are_complete(l, t, &totals, expected);
+    bool are_all_counted = totals.tasks >= expected;
+    if (is_known && !live && j->has_cpu)
+        ends_reconcile(l, t, j, &totals);
+    if (!are_all_counted) { /* what such a task used, the cgroup may not have counted either */
+        j->has_outside = true;
+        return;
+    }
     if (l->has_traffic)
         l->exact |= PROCESS_SOCKET_BITS; /* kept beside the records, also of what lives on */
-    if (is_known && (l->has_processes || !totals.lost))
+    if (is_known && (l->has_processes || !(totals.lost || l->is_short)))
         l->exact |= M(processes_started_count);
     if (!is_known || live || totals.lost || l->is_short)
         return;
@@ -646,8 +722,9 @@ void process_ends_begin(struct process_ends *l, struct tracked *t, const struct 
     if (l->source)
         wakeup_watch_edge(wakeup, task_ends_fd(l->source));
     if (l->source && t->options->network && !l->has_traffic)
-        tracked_note(t, "network bytes of single processes are unknown: this kernel does not show the "
-                        "lengths of calls on sockets (Linux 6.3)");
+        tracked_note(t,
+                     "network bytes of single processes are unknown: this kernel does not show the "
+                     "lengths of calls on sockets (Linux 6.3)");
     if (!l->failure)
         return;
     const char *why = strerror(-l->failure);
@@ -659,10 +736,11 @@ void process_ends_begin(struct process_ends *l, struct tracked *t, const struct 
     case EOPNOTSUPP: why = "this kernel has other types than expected"; break;
     case EXDEV: why = "toll runs in a pid namespace"; break;
     }
-    tracked_note(t,
-                 "--exact: ends of processes are not recorded: %s (see toll doctor exact); processes "
-                 "that live between two samples are not listed",
-                 why);
+    tracked_note(
+        t,
+        "--exact: ends of processes are not recorded: %s (see toll doctor exact); processes "
+        "that live between two samples are not listed",
+        why);
 }
 
 void process_ends_abandon(struct process_ends *l, struct tracked *t, int failure)

@@ -6,6 +6,7 @@
 #include "tree.h"
 #include "unit.h"
 
+#include <limits.h>
 #include <sys/resource.h>
 
 /* ==== The kernel's part ======================================================================= */
@@ -13,6 +14,7 @@
 struct task_ends {
     struct task_end *records; /* borrowed */
     size_t count;
+    unsigned busy; /* readings that find the records unfinished */
     bool has_processes;
     struct task_totals totals;
 };
@@ -57,6 +59,10 @@ bool task_ends_has_traffic(const struct task_ends *t)
 void task_ends_read(struct task_ends *t, void (*take)(void *arg, const struct task_end *e),
                     void *arg)
 {
+    if (t->busy) {
+        t->busy--;
+        return;
+    }
     for (size_t i = 0; i < t->count; i++)
         take(arg, &t->records[i]);
     t->count = 0;
@@ -305,6 +311,26 @@ static void test_walk_after_a_record(void **state)
     assert_int_equal(p->ends.pending_count, 0);
 }
 
+/* Where the machine stands still between the end of a process and its last switch, the record of
+ * its thread comes long after it was reaped. */
+static void test_thread_long_after_its_process(void **state)
+{
+    struct place *p = *state;
+    place_end(p, &(struct ended){.pid = NO_PID, .name = "slow", .cpu_ns = 30 * NS_PER_MS});
+    p->source.count = 1;
+    assert_true(place_see_leaving(p, NO_PID, NULL));
+    process_ends_read(&p->ends, &p->t);
+    usleep(220 * 1000);
+    process_ends_read(&p->ends, &p->t);
+    assert_int_equal(place_lines(p), 0);
+    p->records[0] = p->records[1];
+    p->source.count = 1;
+    process_ends_finish(&p->ends, &p->t, &p->job);
+    assert_int_equal(place_lines(p), 1);
+    assert_true(place_line(p, 0)->end.is_recorded);
+    assert_int_equal(row_u64(&place_line(p, 0)->process.own, process_cpu_seconds), 30 * NS_PER_MS);
+}
+
 /* A member that walks still meet is sent when they have found it gone. */
 static void test_record_of_a_member(void **state)
 {
@@ -427,8 +453,62 @@ static void test_discrepancy(void **state)
     p->job.has_cpu = true;
     p->job.cpu.cpu_ns = 2 * NS_PER_SECOND;
     process_ends_finish(&p->ends, &p->t, &p->job);
-    assert_true(place_has_note(p, "show 1.000 s of CPU time, but the cgroup of the command 2.000 s"));
+    assert_true(
+        place_has_note(p, "show 1.000 s of CPU time, but the cgroup of the command 2.000 s"));
     assert_false(p->ends.exact & BIT(process_io_written_bytes));
+}
+
+/* The programs have counted tasks whose records are still being written, and nothing of them was
+ * read: that does not look as if there were none. */
+static void test_records_that_are_being_written(void **state)
+{
+    struct place *p = *state;
+    place_end(p, &(struct ended){.pid = NO_PID, .name = "cc1", .cpu_ns = NS_PER_SECOND});
+    p->source.busy = 100;
+    p->job.has_cpu = true;
+    p->job.cpu.cpu_ns = NS_PER_SECOND;
+    process_ends_finish(&p->ends, &p->t, &p->job);
+    assert_int_equal(place_lines(p), 1);
+    assert_int_equal(p->t.events.count, 1);
+    assert_true(p->ends.exact & BIT(process_io_written_bytes));
+}
+
+static void test_records_that_stay_unfinished(void **state)
+{
+    struct place *p = *state;
+    place_end(p, &(struct ended){.pid = NO_PID, .name = "cc1", .cpu_ns = NS_PER_SECOND});
+    p->source.busy = UINT_MAX;
+    p->job.has_cpu = true;
+    p->job.cpu.cpu_ns = NS_PER_SECOND;
+    process_ends_finish(&p->ends, &p->t, &p->job);
+    assert_true(place_has_note(p, "the ends of 0 of 1 tasks were recorded"));
+    assert_false(p->ends.exact & BIT(process_io_written_bytes));
+}
+
+/* More were born than have ended, none lives, and what is missing used too little for the
+ * comparison of CPU times. */
+static void test_task_without_an_end(void **state)
+{
+    struct place *p = *state;
+    place_end(p, &(struct ended){.pid = NO_PID, .name = "cc1", .cpu_ns = NS_PER_SECOND});
+    p->source.totals.born = 2;
+    p->job.has_cpu = true;
+    p->job.cpu.cpu_ns = NS_PER_SECOND;
+    process_ends_finish(&p->ends, &p->t, &p->job);
+    assert_true(place_has_note(p, "the ends of 1 of 3 tasks were recorded"));
+    assert_int_equal(p->ends.exact, 0);
+}
+
+/* One that lives has not ended. */
+static void test_task_that_lives(void **state)
+{
+    struct place *p = *state;
+    tree_write(&p->tree, "cgroup.procs", "1\n");
+    place_end(p, &(struct ended){.pid = NO_PID, .name = "cc1", .cpu_ns = NS_PER_SECOND});
+    p->source.totals.born = 1;
+    process_ends_finish(&p->ends, &p->t, &p->job);
+    assert_int_equal(p->t.events.count, 1);
+    assert_int_equal(p->ends.exact, BIT(process_processes_started_count));
 }
 
 /* ==== Folding ================================================================================= */
@@ -471,7 +551,8 @@ static void test_folding_by_program_parent_and_outcome(void **state)
     /* One used enough to have its own line. */
     assert_int_equal(storm_of(p, COUNT, one_of_a_few), LINES_AT_MOST + 1 + FOLDS);
     assert_int_equal(place_lines(p), FOLDS);
-    assert_true(place_has_note(p, "5999 of 16000 processes, which used less than 0.1 s of CPU time each"));
+    assert_true(
+        place_has_note(p, "5999 of 16000 processes, which used less than 0.1 s of CPU time each"));
     assert_true(place_has_note(p, "are grouped into 12 lines by program, parent and exit status"));
     uint64_t count = 0, cpu_ns = 0, bytes = 0, most = 0;
     for (size_t i = 0; i < FOLDS; i++) {
@@ -638,6 +719,7 @@ int main(void)
         TEST(test_record_alone),
         TEST(test_record_after_a_walk),
         TEST(test_walk_after_a_record),
+        TEST(test_thread_long_after_its_process),
         TEST(test_record_of_a_member),
         TEST(test_pid_used_again),
         TEST(test_exec_by_a_thread),
@@ -645,6 +727,10 @@ int main(void)
         TEST(test_all_records_lost),
         TEST(test_nothing_lost),
         TEST(test_discrepancy),
+        TEST(test_records_that_are_being_written),
+        TEST(test_records_that_stay_unfinished),
+        TEST(test_task_without_an_end),
+        TEST(test_task_that_lives),
         TEST(test_folding_by_program_parent_and_outcome),
         TEST(test_more_folds_than_there_is_room_for),
         TEST(test_a_storm_with_losses),
