@@ -183,7 +183,7 @@ enum toll_own_cgroup {
 
 struct toll_frame; /* one sample, see below */
 
-/* The metrics that the word "basic" selects wherever metrics are selected: what most people plot. */
+/* The metrics that "basic" selects wherever metrics are selected: what most people plot. */
 #define TOLL_METRICS_BASIC                                                                         \
     "[!c]*_cpu_seconds,cpu_cores,memory_rss_bytes,memory_pss_bytes,memory_used_bytes,"             \
     "storage_read_bytes,storage_written_bytes,disk_read_bytes,disk_written_bytes,"                 \

@@ -132,7 +132,7 @@ static PyObject *get_rows(PyObject *object, void *closure)
 /* ---- By the names of columns ------------------------------------------------------------------
  */
 
-/* Longest prefix of a metric's name in a column; a longer one, of a path, is cut and never found. */
+/* Longest prefix of a metric's name in a column; a longer one, of a path, is cut and not found. */
 enum { LEAD_BYTES = 512 };
 
 /* "target_", "target.web.main_", "disk.vda."; NULL without an error set: such rows are no columns.

@@ -174,8 +174,7 @@ static PyMethodDef translator_methods[] = {
      "set_fact($self, fact, value, /)\n--\n\nA fact that frames lack."},
     {"columns", translator_columns, METH_NOARGS,
      "columns($self, /)\n--\n\nTheir names; none before the first frame."},
-    {"rows", translator_rows, METH_O,
-     "rows($self, frame, /)\n--\n\nThe rows made from a frame."},
+    {"rows", translator_rows, METH_O, "rows($self, frame, /)\n--\n\nThe rows made from a frame."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -244,8 +244,8 @@ struct process_end {
     uint64_t elapsed_ns;
     const char *command; /* borrowed, of the process; NULL: not read */
     bool is_recorded;    /* its counters are those of its end, and nothing is missing */
-    uint64_t threads; /* that ended in it; 0: not recorded */
-    uint64_t count;   /* of processes that are one line, with sums; 0: this one alone */
+    uint64_t threads;    /* that ended in it; 0: not recorded */
+    uint64_t count;      /* of processes that are one line, with sums; 0: this one alone */
 };
 
 /* ==== Limits ================================================================================== */

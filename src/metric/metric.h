@@ -49,8 +49,7 @@ enum {
     (PROCESS_PACKET_BITS | BIT(process_network_received_bytes) | BIT(process_network_sent_bytes))
 
 /* What calls of processes moved through sockets: of each process, if the kernel records it. */
-#define PROCESS_SOCKET_BITS                                                                        \
-    (BIT(process_socket_received_bytes) | BIT(process_socket_sent_bytes))
+#define PROCESS_SOCKET_BITS (BIT(process_socket_received_bytes) | BIT(process_socket_sent_bytes))
 
 /* The share of energy, of targets as a whole. */
 #define PROCESS_ENERGY_BITS                                                                        \

@@ -13,7 +13,7 @@
 void run_end_take(struct run_end *ret, const struct summary *s)
 {
     const struct toll_end *how = &s->whole.end;
-    bool is_cut_short = how->unknown && !how->ended; /* a record without its end: when is unknown, too */
+    bool is_cut_short = how->unknown && !how->ended; /* a record that lacks its end */
     *ret = (struct run_end){
         .time_ms = is_cut_short ? 0 : (s->run->start_real_ns + s->elapsed_ns) / NS_PER_MS,
         .has_status = s->has_target && !s->target_count && how->ended && !how->unknown,

@@ -376,7 +376,8 @@ int toll_gate_new(struct toll_gate **ret, const struct toll_compare *asked, stru
          * run. */
         if (r == -ENOENT && g->baseline.is_none_yet) {
             struct buf b = {0};
-            buf_printf(&b, "no run has the name '%s' here: changes from it are not checked", baseline);
+            buf_printf(&b, "no run has the name '%s' here: changes from it are not checked",
+                       baseline);
             buf_putc(&b, '\0');
             if (own.note && !buf_failed(&b))
                 own.note(own.note_arg, b.data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * join PROCS FILE COMMAND…: moves into a cgroup by its cgroup.procs and becomes the command. FILE gets
- * the CPU time in nanoseconds that the process had used when it began and when it had moved. With the
- * name "-" for FILE it stops itself first, until SIGCONT. */
+ * join PROCS FILE COMMAND…: moves into a cgroup by its cgroup.procs and becomes the command. FILE
+ * gets the CPU time in nanoseconds that the process had used when it began and when it had moved.
+ * With the name "-" for FILE it stops itself first, until SIGCONT. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

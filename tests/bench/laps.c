@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * laps ROUNDS COMMAND… -- COMMAND… -- …: run the commands in turn, ROUNDS times each, with stderr
- * closed to the world. Prints for each the quartiles of its wall time, then those of the CPU time of
- * it and its children, in nanoseconds. */
+ * closed to the world. Prints for each the quartiles of its wall time, then those of the CPU time
+ * of it and its children, in nanoseconds. */
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -78,7 +78,8 @@ int main(int argc, char **argv)
     posix_spawn_file_actions_t quiet;
     posix_spawn_file_actions_init(&quiet);
     posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
-    uint64_t *wall = calloc(count * rounds, sizeof *wall), *cpu = calloc(count * rounds, sizeof *cpu);
+    uint64_t *wall = calloc(count * rounds, sizeof *wall),
+             *cpu = calloc(count * rounds, sizeof *cpu);
     if (!wall || !cpu)
         return 1;
     for (size_t round = 0; round < rounds; round++)

@@ -65,8 +65,8 @@ int main(int argc, char **argv)
 {
     int fd = argc == 3 ? open(argv[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
     struct shown *s = fd >= 0 && ftruncate(fd, sizeof *s) == 0
-                          ? mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
-                                 MAP_SHARED | MAP_POPULATE, fd, 0)
+                          ? mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                                 fd, 0)
                           : MAP_FAILED;
     if (s == MAP_FAILED) {
         fputs("usage: stalls FILE MEGABYTES\n", stderr);

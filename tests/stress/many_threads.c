@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What threads use when they come and go is not on their clocks; sanitizers work there, too, and the
- * one for threads has one of its own, which counts as the program's. */
+/* What threads use when they come and go is not on their clocks; sanitizers work there, too, and
+ * the one for threads has one of its own, which counts as the program's. */
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
 #define SLACK 0.1
 #else

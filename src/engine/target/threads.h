@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The threads of the processes that use most CPU time (options.threads): how much each has used, and
- * waited for a CPU. A row is made for the busiest; the others are counted together. */
+ * The threads of the processes that use most CPU time (options.threads): how much each has used,
+ * and waited for a CPU. A row is made for the busiest; the others are counted together. */
 #pragma once
 
 #include "engine/target/tracked.h"
@@ -16,14 +16,14 @@ struct threaded {
 enum { THREADED_AT_MOST = 64 };
 
 struct threads {
-    unsigned wanted; /* rows at a time; 0: nothing is read */
+    unsigned wanted;      /* rows at a time; 0: nothing is read */
     struct thread *items; /* owned: those that are there, and those that have a row */
     size_t count;
     struct map by_id; /* threads that are there */
     uint64_t next_ns; /* when to look again */
     uint64_t look;    /* number of the last look */
     uint64_t looked_at_ns;
-    bool no_waits;    /* the kernel has no schedstat: CPU times are in ticks */
+    bool no_waits;           /* the kernel has no schedstat: CPU times are in ticks */
     uint64_t unlisted_count; /* threads that have ended without a row, */
     uint64_t unlisted_ns;    /* and what they were seen to use */
     struct threaded processes[THREADED_AT_MOST];

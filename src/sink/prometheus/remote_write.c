@@ -454,8 +454,11 @@ static int prometheus_take_spool(struct sink *s, const struct spool_file *file, 
 }
 
 static const struct sink_option options[] = {
-    SINK_SENDER_OPTIONS("5s", "5s"), SINK_ID_OPTION, SINK_SPOOL_OPTIONS,
-    SINK_HTTP_OPTIONS,         {.facts = {0}},
+    SINK_SENDER_OPTIONS("5s", "5s"),
+    SINK_ID_OPTION,
+    SINK_SPOOL_OPTIONS,
+    SINK_HTTP_OPTIONS,
+    {.facts = {0}},
 };
 
 const struct sink_kind sink_prometheus = {

@@ -254,7 +254,8 @@ static void html_largest(const struct report *r, struct buf *b)
             continue;
         if (is_second && !has_second && l->by_memory_count) /* the order begins anew */
             buf_printf(
-                b, "<tr><th class=\"lead\" colspan=\"%d\">Others with the most CPU time</th></tr>\n",
+                b,
+                "<tr><th class=\"lead\" colspan=\"%d\">Others with the most CPU time</th></tr>\n",
                 4 + has_sockets);
         has_second |= is_second;
         buf_printf(b, "<tr><td class=\"n\" data-is=\"pid\">%d</td>", (int)p->pid);

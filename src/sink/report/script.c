@@ -58,8 +58,8 @@ static bool points_next(const struct trace *t, unsigned stride, unsigned *at,
 }
 
 /* When the points are: the distance from one to the next as a difference to the one before, and in
- * the lowest bit whether the figure was unknown for a while in between; then the time that the point
- * stands for follows. One value is where it was read, several are in their middle. */
+ * the lowest bit whether the figure was unknown for a while in between; then the time that the
+ * point stands for follows. One value is where it was read, several are in their middle. */
 static void script_put_times(struct buf *b, const struct chart_series *s, unsigned stride,
                              uint64_t unit_ns)
 {

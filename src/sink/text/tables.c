@@ -68,8 +68,8 @@ static void glance_row(const struct glance *g, struct text_line *line, enum qual
     buf_done(&cpu);
 }
 
-/* The mark of a process's memory is that of the last look while it lived, unless the kernel recorded
- * its end: it may have grown. */
+/* The mark of a process's memory is that of the last look while it lived, unless the kernel
+ * recorded its end: it may have grown. */
 static enum quality glance_peak_quality(uint64_t peak_bytes, bool is_recorded)
 {
     return !peak_bytes ? QUALITY_UNKNOWN : is_recorded ? QUALITY_EXACT : QUALITY_LOWER_BOUND;
@@ -203,19 +203,19 @@ static void glance_add_process(struct glance *g, const struct largest_process *p
         buf_printable(&line->text, p->name, strlen(p->name));
     }
     struct buf memory = buf_like(&line->text), cpu = {0}, sockets = {0};
-    const char *cells[] = {
-        glance_cell(&memory, process_memory_rss_bytes,
-                    glance_peak_quality(p->peak_bytes, p->is_recorded), (double)p->peak_bytes),
-        glance_cell(&cpu, process_cpu_seconds,
-                    glance_cpu_quality(p->is_complete && p->has_cpu, p->cpu_ns),
-                    (double)p->cpu_ns / 1e9),
-        NULL};
+    const char *cells[] = {glance_cell(&memory, process_memory_rss_bytes,
+                                       glance_peak_quality(p->peak_bytes, p->is_recorded),
+                                       (double)p->peak_bytes),
+                           glance_cell(&cpu, process_cpu_seconds,
+                                       glance_cpu_quality(p->is_complete && p->has_cpu, p->cpu_ns),
+                                       (double)p->cpu_ns / 1e9),
+                           NULL};
     if (has_sockets)
         cells[USAGE_HEADINGS] = glance_cell(&sockets, process_socket_sent_bytes,
-                               !p->has_sockets  ? QUALITY_UNKNOWN
-                               : p->is_recorded ? QUALITY_EXACT
-                                                : QUALITY_LOWER_BOUND,
-                               (double)p->socket_bytes);
+                                            !p->has_sockets  ? QUALITY_UNKNOWN
+                                            : p->is_recorded ? QUALITY_EXACT
+                                                             : QUALITY_LOWER_BOUND,
+                                            (double)p->socket_bytes);
     glance_put_cells(g, line, cells, USAGE_HEADINGS + has_sockets);
     buf_done(&memory);
     buf_done(&cpu);

@@ -15,9 +15,9 @@
 struct member_task {
     int32_t pid, thread;
     uint64_t cpu_ns;
-    uint64_t ended_ns;   /* of the main thread: CPU time of the threads of its process that ended */
-    uint64_t rss_pages;  /* of the main thread: of its process; 0: none */
-    uint64_t is_on_cpu;  /* its CPU time goes on, and cpu_ns is of the last tick */
+    uint64_t ended_ns;  /* of the main thread: CPU time of the threads of its process that ended */
+    uint64_t rss_pages; /* of the main thread: of its process; 0: none */
+    uint64_t is_on_cpu; /* its CPU time goes on, and cpu_ns is of the last tick */
 };
 
 struct bpf_members;

@@ -37,8 +37,9 @@ void probe_bpf(const struct probe_facts *p, struct finding *f)
 
 void probe_exact(const struct probe_facts *p, struct finding *f)
 {
-    finding_ok(f, "exact", "each process, however short it lives, with --exact; with --network its "
-                           "network bytes");
+    finding_ok(f, "exact",
+               "each process, however short it lives, with --exact; with --network its "
+               "network bytes");
     if (!p->root.live) {
         finding_unknown(f, "not available on a recorded machine");
         return;

@@ -14,11 +14,38 @@
 
 /* Members that are read, by the struct they begin in. A name with a dot leads into a struct. */
 enum field {
-    TASK_PID, TASK_TGID, TASK_START, TASK_EXIT_CODE, TASK_SIGNAL, TASK_PARENT, TASK_LEADER, TASK_MM,
-    TASK_COMM, TASK_CPU, TASK_USER, TASK_SYSTEM, TASK_MINOR, TASK_MAJOR, TASK_VOLUNTARY,
-    TASK_INVOLUNTARY, TASK_RCHAR, TASK_WCHAR, TASK_SYSCR, TASK_SYSCW, TASK_READ, TASK_WRITTEN,
-    TASK_CANCELLED, TASK_FLAGS, SIGNAL_FLAGS, SIGNAL_GROUP_CODE, MM_HIGHEST, MM_COUNTERS,
-    MM_ARG_START, MM_ARG_END, SOCK_FAMILY, FIELDS,
+    TASK_PID,
+    TASK_TGID,
+    TASK_START,
+    TASK_EXIT_CODE,
+    TASK_SIGNAL,
+    TASK_PARENT,
+    TASK_LEADER,
+    TASK_MM,
+    TASK_COMM,
+    TASK_CPU,
+    TASK_USER,
+    TASK_SYSTEM,
+    TASK_MINOR,
+    TASK_MAJOR,
+    TASK_VOLUNTARY,
+    TASK_INVOLUNTARY,
+    TASK_RCHAR,
+    TASK_WCHAR,
+    TASK_SYSCR,
+    TASK_SYSCW,
+    TASK_READ,
+    TASK_WRITTEN,
+    TASK_CANCELLED,
+    TASK_FLAGS,
+    SIGNAL_FLAGS,
+    SIGNAL_GROUP_CODE,
+    MM_HIGHEST,
+    MM_COUNTERS,
+    MM_ARG_START,
+    MM_ARG_END,
+    SOCK_FAMILY,
+    FIELDS,
 };
 
 enum kernel_struct { STRUCT_TASK, STRUCT_SIGNAL, STRUCT_MM, STRUCT_COUNTER, STRUCT_SOCK, STRUCTS };
@@ -163,7 +190,15 @@ static int layout_read(struct kernel_layout *l)
 /* ==== The programs ============================================================================ */
 
 enum label {
-    FULL, OUT, NO_MEMORY, HIGHEST_IS_MORE, FITS, HAS_ROOM, FOUND, COUNTED, IS_NETWORK,
+    FULL,
+    OUT,
+    NO_MEMORY,
+    HIGHEST_IS_MORE,
+    FITS,
+    HAS_ROOM,
+    FOUND,
+    COUNTED,
+    IS_NETWORK,
 };
 
 /* The state of a task that is dead, and flags of helpers. */
@@ -275,8 +310,8 @@ static void ends_call_with_key(struct bpf_code *c, const int maps[MAPS], int hel
     code_call(c, helper);
 }
 
-/* The entry of the process of the task in register 6 in register 0; to OUT where there is none and no
- * room for one. */
+/* The entry of the process of the task in register 6 in register 0; to OUT where there is none and
+ * no room for one. */
 static void ends_write_entry(struct bpf_code *c, const struct kernel_layout *l,
                              const int maps[MAPS])
 {
@@ -299,10 +334,9 @@ static void ends_write_entry(struct bpf_code *c, const struct kernel_layout *l,
     code_label(c, FOUND);
 }
 
-/* task_newtask: a thread is one more of the process of its parent. Threads that the kernel makes for a
- * process (io_uring, vhost) pass here, too, and not sched_process_fork. */
-static void ends_write_fork(struct bpf_code *c, const struct kernel_layout *l,
-                            const int maps[MAPS])
+/* task_newtask: a thread is one more of the process of its parent. Threads that the kernel makes
+ * for a process (io_uring, vhost) pass here, too, and not sched_process_fork. */
+static void ends_write_fork(struct bpf_code *c, const struct kernel_layout *l, const int maps[MAPS])
 {
     code_load(c, BPF_DW, BPF_REG_7, BPF_REG_1, 0);
     ends_write_membership(c, maps);
@@ -375,8 +409,7 @@ static void ends_write_begin(struct bpf_code *c, const struct kernel_layout *l,
     ends_copy(c, BPF_W, l->at[TASK_TGID], RECORD(pid));
     ends_copy(c, BPF_W, l->at[TASK_PID], RECORD(thread));
     ends_read_kernel(c, BPF_REG_7, RECORD(signal_flags), 4, BPF_REG_9, l->at[SIGNAL_FLAGS]);
-    ends_read_kernel(c, BPF_REG_7, RECORD(group_exit_code), 4, BPF_REG_9,
-                     l->at[SIGNAL_GROUP_CODE]);
+    ends_read_kernel(c, BPF_REG_7, RECORD(group_exit_code), 4, BPF_REG_9, l->at[SIGNAL_GROUP_CODE]);
     ends_copy(c, BPF_W, l->at[TASK_FLAGS], RECORD(task_flags));
     ends_read_long(c, BPF_REG_8, BPF_REG_6, l->at[TASK_PARENT]);
     ends_read_kernel(c, BPF_REG_7, RECORD(parent), 4, BPF_REG_8, l->at[TASK_TGID]);
@@ -390,8 +423,8 @@ static void ends_write_identity(struct bpf_code *c, const struct kernel_layout *
     ends_read_kernel(c, BPF_REG_7, RECORD(name), COMM_BYTES, task, l->at[TASK_COMM]);
 }
 
-/* The reader is woken when a quarter of the ring is full, long before the rest is; until then it comes
- * with its samples. */
+/* The reader is woken when a quarter of the ring is full, long before the rest is; until then it
+ * comes with its samples. */
 static void ends_write_end(struct bpf_code *c, const int maps[MAPS])
 {
     code_set_map(c, BPF_REG_1, maps[MAP_RING]);
@@ -411,8 +444,7 @@ static void ends_write_end(struct bpf_code *c, const int maps[MAPS])
 
 /* On the stack, if this is the last thread of its process: how many there were, and its network
  * bytes. A process without an entry has had one thread and used no socket. */
-static void ends_write_last(struct bpf_code *c, const struct kernel_layout *l,
-                            const int maps[MAPS])
+static void ends_write_last(struct bpf_code *c, const struct kernel_layout *l, const int maps[MAPS])
 {
     static const struct {
         size_t from;
@@ -503,8 +535,7 @@ static void ends_write_arguments(struct bpf_code *c, const struct kernel_layout 
 /* sched_process_exit with the last thread of a process: how it ends is settled, and its memory is
  * there. The highest mark is brought up to date only when memory shrinks, so what it has now may be
  * more. */
-static void ends_write_exit(struct bpf_code *c, const struct kernel_layout *l,
-                            const int maps[MAPS])
+static void ends_write_exit(struct bpf_code *c, const struct kernel_layout *l, const int maps[MAPS])
 {
     code_load(c, BPF_DW, BPF_REG_2, BPF_REG_1, 1 * 8);
     code_compute_number(c, BPF_AND, BPF_REG_2, 0xff);
@@ -541,12 +572,12 @@ struct task_ends {
     int links[PROGRAMS]; /* owned; -1: closed */
     int ring, processes; /* owned */
     bool has_io;
-    struct process_count *counts;        /* owned: as last read */
-    struct process_traffic *traffic;     /* owned */
-    size_t capacity;                     /* of both */
-    const struct task_totals *totals;    /* shared with the kernel */
-    uint64_t *consumer;                  /* one page that is ours to write */
-    const uint64_t *producer;            /* one page, followed by the records, twice in a row */
+    struct process_count *counts;     /* owned: as last read */
+    struct process_traffic *traffic;  /* owned */
+    size_t capacity;                  /* of both */
+    const struct task_totals *totals; /* shared with the kernel */
+    uint64_t *consumer;               /* one page that is ours to write */
+    const uint64_t *producer;         /* one page, followed by the records, twice in a row */
     const char *records;
 };
 
@@ -555,13 +586,12 @@ static size_t ends_page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Not as the type TRACING: for that the kernel searches all its types for a name, which takes longer
- * than everything else here. */
+/* Not as the type TRACING: for that the kernel searches all its types for a name, which takes
+ * longer than everything else here. */
 static int ends_load(const struct kernel_layout *l, const int maps[MAPS], enum program p)
 {
-    const struct bpf_program_kind kind = {.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-                                          .licence = "Dual MIT/GPL",
-                                          .name = programs[p].name};
+    const struct bpf_program_kind kind = {
+        .type = BPF_PROG_TYPE_RAW_TRACEPOINT, .licence = "Dual MIT/GPL", .name = programs[p].name};
     CLEANUP_FREE struct bpf_code *c = calloc(1, sizeof *c);
     if (!c)
         return -ENOMEM;
@@ -725,7 +755,7 @@ void task_ends_read(struct task_ends *t, void (*take)(void *arg, const struct ta
         uint32_t length = __atomic_load_n((const uint32_t *)(uintptr_t)record, __ATOMIC_ACQUIRE);
         struct task_end e;
         if (length & BPF_RINGBUF_BUSY_BIT)
-            break; /* it is being written */
+            break;                                          /* it is being written */
         if (length == THREAD_BYTES || length == sizeof e) { /* and neither bit is set */
             memcpy(&e, record + RECORD_HEADER_BYTES, length);
             e.name[sizeof e.name - 1] = '\0';
@@ -754,7 +784,8 @@ ssize_t task_ends_read_traffic(struct task_ends *t, const struct process_traffic
     enum { ROOM_AT_FIRST = 64 };
     size_t room = t->capacity ? t->capacity : ROOM_AT_FIRST;
     ssize_t n;
-    while ((n = t->capacity ? bpf_hash_values(t->processes, t->counts, room) : -ENOSPC) == -ENOSPC &&
+    while ((n = t->capacity ? bpf_hash_values(t->processes, t->counts, room) : -ENOSPC) ==
+               -ENOSPC &&
            room <= 2 * PROCESSES_AT_MOST) {
         free(t->counts);
         free(t->traffic);

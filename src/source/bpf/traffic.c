@@ -150,9 +150,9 @@ int traffic_open(struct traffic *t, int directory)
     t->counts = at;
     for (unsigned direction = 0; direction < TRAFFIC_DIRECTIONS; direction++) {
         CLEANUP_CLOSE int program = traffic_load(map, direction);
-        int r = program < 0 ? program
-                            : bpf_link_make(program, directory,
-                                            traffic_kinds[direction].attach_type);
+        int r = program < 0
+                    ? program
+                    : bpf_link_make(program, directory, traffic_kinds[direction].attach_type);
         if (r < 0) {
             traffic_close(t);
             return r;

@@ -25,14 +25,14 @@ struct traffic_counts {
 };
 
 struct traffic {
-    int links[TRAFFIC_DIRECTIONS];      /* owned; -1: closed */
+    int links[TRAFFIC_DIRECTIONS];       /* owned; -1: closed */
     const struct traffic_counts *counts; /* shared with the kernel; NULL: not open */
 };
 
 #define TRAFFIC_CLOSED ((struct traffic){.links = {-1, -1}})
 
 /* Counts from now on. directory: of the cgroup. 0, or -errno: -EPERM without the capabilities or
- * when a program of a cgroup above forbids others, -EINVAL or -ENOSYS when the kernel is too old. */
+ * when a program of a cgroup above forbids others, -EINVAL or -ENOSYS when the kernel is old. */
 int traffic_open(struct traffic *t, int directory);
 /* Whether the kernel accepts the program, which is not attached to anything. 0 or -errno. */
 int traffic_check(void);

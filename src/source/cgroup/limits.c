@@ -605,9 +605,9 @@ static void limits_apply_cgroup(struct limits *l, const struct cgroup *c)
 static int limits_ask_resources(const struct sysroot *root, pid_t pid, struct pid_limits *ret)
 {
     static const int resources[PID_LIMITS] = {
-        [PID_LIMIT_CPU_SECONDS] = RLIMIT_CPU,       [PID_LIMIT_FILE_BYTES] = RLIMIT_FSIZE,
-        [PID_LIMIT_CORE_BYTES] = RLIMIT_CORE,       [PID_LIMIT_PROCESSES] = RLIMIT_NPROC,
-        [PID_LIMIT_OPEN_FILES] = RLIMIT_NOFILE,     [PID_LIMIT_LOCKED_BYTES] = RLIMIT_MEMLOCK,
+        [PID_LIMIT_CPU_SECONDS] = RLIMIT_CPU,   [PID_LIMIT_FILE_BYTES] = RLIMIT_FSIZE,
+        [PID_LIMIT_CORE_BYTES] = RLIMIT_CORE,   [PID_LIMIT_PROCESSES] = RLIMIT_NPROC,
+        [PID_LIMIT_OPEN_FILES] = RLIMIT_NOFILE, [PID_LIMIT_LOCKED_BYTES] = RLIMIT_MEMLOCK,
         [PID_LIMIT_ADDRESS_BYTES] = RLIMIT_AS,
     };
     struct pid_limits p = {0};

@@ -28,7 +28,7 @@ struct inet_diag_answer {
     uint8_t family;
     struct inet_diag_sockid id; /* addresses and cookie, to ask for it again */
     bool has_bytes;             /* since Linux 4.1 */
-    uint32_t inode; /* 0 when no descriptor leads to it: not accepted yet, or closed */
+    uint32_t inode;             /* 0 when no descriptor leads to it: not accepted yet, or closed */
     uint64_t cookie;
     uint64_t received_bytes; /* in order; the end of the connection counts as one */
     uint64_t sent_bytes;     /* and acknowledged */

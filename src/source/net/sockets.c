@@ -256,7 +256,7 @@ enum {
 
 struct sockets {
     const struct sysroot *root; /* borrowed */
-    bool has_families; /* all in one dump; else IPv6 has one of its own */
+    bool has_families;          /* all in one dump; else IPv6 has one of its own */
     bool has_ipv6;
     struct socket_table table;
     struct map looked_at; /* pid -> folded targets, since `appeared` */

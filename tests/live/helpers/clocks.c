@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * clocks stay SECONDS…   a thread for each: it uses this much CPU time, prints its id, its CPU time by
- *                        its clock and by getrusage, and how long it has waited for a CPU, and stays
- *                        until standard input ends
- * clocks pass COUNT MS   COUNT threads of MS milliseconds of CPU time, one after the other
+ * clocks stay SECONDS…   a thread for each: it uses this much CPU time, prints its id, its CPU time
+ * by its clock and by getrusage, and how long it has waited for a CPU, and stays until standard
+ * input ends clocks pass COUNT MS   COUNT threads of MS milliseconds of CPU time, one after the
+ * other
  */
 #include <pthread.h>
 #include <stdio.h>

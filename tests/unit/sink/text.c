@@ -254,8 +254,8 @@ static void test_text_pids_line_up(void **state)
     sample_remove(&s);
 }
 
-/* Of many processes, the program with most CPU time: exact only where no process is missing, a lower
- * bound only where it is noticeable, nothing where the total is a lower bound itself. */
+/* Of many processes, the program with most CPU time: exact only where no process is missing, a
+ * lower bound only where it is noticeable, nothing where the total is a lower bound itself. */
 static void test_text_share_of_the_busiest_program(void **state)
 {
     static const struct {
@@ -284,7 +284,9 @@ static void test_text_share_of_the_busiest_program(void **state)
         s.summary.largest = calloc(1, sizeof *s.summary.largest);
         assert_non_null(s.summary.largest);
         for (unsigned k = 0; k < cases[i].processes; k++) {
-            struct largest_process p = {.pid = (pid_t)k + 1, .name = "cc1", .has_cpu = true,
+            struct largest_process p = {.pid = (pid_t)k + 1,
+                                        .name = "cc1",
+                                        .has_cpu = true,
                                         .cpu_ns = NS_PER_SECOND / 10,
                                         .is_complete = cases[i].is_complete};
             largest_add(s.summary.largest, &p);

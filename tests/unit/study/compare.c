@@ -367,8 +367,7 @@ static void test_verdicts(void **state)
     assert_int_equal(row(c, FIGURE_WALL)->changes[1].result, COMPARE_SINGLE);
     struct buf b = {0};
     compare_put_verdict(&b, c, 1);
-    assert_non_null(
-        strstr(b.data, "new: one run each: a difference cannot be tested; time +12"));
+    assert_non_null(strstr(b.data, "new: one run each: a difference cannot be tested; time +12"));
     buf_done(&b);
     free_made_up(c);
 

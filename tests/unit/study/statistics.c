@@ -155,10 +155,9 @@ static void test_difference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_square_root), cmocka_unit_test(test_statistics_of),
-        cmocka_unit_test(test_outliers),
-        cmocka_unit_test(test_outliers_of_noise),    cmocka_unit_test(test_student_quantile),
-        cmocka_unit_test(test_difference),
+        cmocka_unit_test(test_square_root),      cmocka_unit_test(test_statistics_of),
+        cmocka_unit_test(test_outliers),         cmocka_unit_test(test_outliers_of_noise),
+        cmocka_unit_test(test_student_quantile), cmocka_unit_test(test_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

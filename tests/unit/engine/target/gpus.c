@@ -127,7 +127,8 @@ static void test_gpus_hangs(void **state)
     struct toll_tracker *t = make("all", NULL);
     assert_int_equal(toll_tracker_attach(t, NULL), 0);
     assert_non_null(step_to_gpu(t));
-    /* Longer than figures hold, also if the machine is so busy that a look has taken two seconds. */
+    /* Longer than figures hold, also if the machine is so busy that a look has taken two seconds.
+     */
     fake_nvml_say(&f, "gpus 1\nutilization 50\nslow.utilization 6000\n");
     for (unsigned i = 0; i < 2000 && t->gpus.is_fresh; i++) {
         assert_true(toll_tracker_step(t) > 0);

@@ -63,8 +63,7 @@ static bool loopback_bind(struct loopback *l, int family, int type)
         struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
         memcpy(&l->address, &any, l->length = sizeof any);
     } else {
-        struct sockaddr_in any = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         memcpy(&l->address, &any, l->length = sizeof any);
     }
     return bind(l->listener, (struct sockaddr *)&l->address, l->length) == 0 &&
@@ -97,9 +96,7 @@ static int send_stream(int family)
         return 2;
     int in = accept(l.listener, NULL, NULL);
     for (size_t sent = 0, received = 0; received < sizeof text;) {
-        ssize_t n = sent < sizeof text
-                        ? send(out, text, min_u64(20000, sizeof text - sent), 0)
-                        : 0;
+        ssize_t n = sent < sizeof text ? send(out, text, min_u64(20000, sizeof text - sent), 0) : 0;
         sent += n > 0 ? (size_t)n : 0;
         n = recv(in, text, sizeof text, 0);
         if (n <= 0)

@@ -154,8 +154,9 @@ static void test_process_files_stat_is_first(void **state)
 }
 
 /* Every figure of a process that some fold uses comes from exactly one file, at the cost the table
- * of metrics says; those of GPUs and of sockets from none. CPU time and memory have a cheaper source beside stat.
- * Memory with each page once is RSS of one process, and expensive of several alone. */
+ * of metrics says; those of GPUs and of sockets from none. CPU time and memory have a cheaper
+ * source beside stat. Memory with each page once is RSS of one process, and expensive of several
+ * alone. */
 static void test_process_files_each_metric_has_one_file(void **state)
 {
     uint64_t given = 0;
