@@ -88,6 +88,9 @@ void ledger_leave_out(struct ledger *l, const struct member *m, uint64_t metrics
     l->left_out |= metrics;
     l->left_out_next |= metrics;
     l->unknown_left |= metrics;
+    /* What it used itself is no proof against the base (ledger_combine). */
+    FOR_EACH_BIT(id, m->gone ? 0 : metrics & kept_apart & m->process.own.present)
+    row_put_u64(&l->own_base, id, row_u64(&l->own_base, id) + row_u64(&m->process.own, id));
     FOR_EACH_BIT(id, is_main(l, m) && !m->gone ? metrics & m->process.own.present : 0)
     row_put_u64(&l->main_base, id, row_u64(&m->process.own, id));
 }

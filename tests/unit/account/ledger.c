@@ -790,6 +790,33 @@ static void test_an_unknown_base_of_main(void **state)
     end(&b);
 }
 
+/* Page faults are known without what was inherited: that is no proof of them either. */
+static void test_an_unknown_base_of_what_is_kept_apart(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *members[2];
+    for (int i = 0; i < 2; i++) {
+        struct member *m = members[i] = members_add(&b.members, i + 1);
+        m->targets = 1;
+        m->was_seen = true;
+        if (i)
+            m->process.denied = BIT(process_faults_minor_count);
+        else
+            put(m, process_faults_minor_count, 100, 0);
+        ledger_join(&b.ledger, m, false);
+    }
+    assert_value(fold(&b), process_faults_minor_count, 0);
+    members[1]->process.denied = 0;
+    put(members[1], process_faults_minor_count, 4000, 0);
+    ledger_leave_out(&b.ledger, members[1], BIT(process_faults_minor_count));
+    fold(&b);
+    assert_value(fold(&b), process_faults_minor_count, 0);
+    put(members[1], process_faults_minor_count, 4005, 0);
+    assert_value(fold(&b), process_faults_minor_count, 5);
+    end(&b);
+}
+
 static void test_part_and_rejoin(void **state)
 {
     struct books b;
@@ -1374,6 +1401,7 @@ int main(void)
         cmocka_unit_test(test_rebase),
         cmocka_unit_test(test_an_unknown_base),
         cmocka_unit_test(test_an_unknown_base_of_main),
+        cmocka_unit_test(test_an_unknown_base_of_what_is_kept_apart),
         cmocka_unit_test(test_part_and_rejoin),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_foreign_before_it_is_seen),
