@@ -16,8 +16,6 @@ enum { GENERATIONS_AT_MOST = 1000 };
 
 void losses_before_look(struct member *m)
 {
-    for (unsigned i = 0; i < IO_COUNTERS; i++)
-        m->io_before[i] = member_inherited_io(m, process_storage_read_bytes + i);
     m->inherited_before = (struct handed_on){0};
     m->parent_before = m->process.entity.parent;
     if (!m->process.inherited.present)

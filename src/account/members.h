@@ -28,7 +28,7 @@ struct member {
     uint64_t joined_ticks; /* a child born before is not born into its targets */
     uint64_t base_unknown; /* bits of counters that could not be read when it joined, and count from
                             * there on: what it had by then is in no base */
-    uint64_t io_before[IO_COUNTERS]; /* I/O as below, at the look before the last */
+    uint64_t io_before[IO_COUNTERS]; /* I/O as below, at the look before the last; attached only */
     uint64_t io_left_out;            /* bits of I/O that it may get from a child with such a base */
     bool gone;                       /* found to have left; removed at the end of the walk */
     bool in_books;                   /* its leaving is booked */

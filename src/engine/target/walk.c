@@ -445,6 +445,9 @@ static void walk_look_at(struct tracked *t, struct member *m, bool find_children
     struct process *p = &m->process;
     struct discovery *d = &t->discovery;
     losses_before_look(m);
+    /* Of a command all counts from its birth: nothing of it is ever left out. */
+    for (unsigned i = 0; i < IO_COUNTERS && !is_launched(t); i++)
+        m->io_before[i] = member_inherited_io(m, process_storage_read_bytes + i);
     if (p->has_ended && !m->stays_ended)
         m->stays_ended = t->members_changed = true;
     int moved = process_probe(&t->reader, source_of(m), p);
