@@ -386,6 +386,8 @@ static void process_events_take(struct task_records *r, const struct event_messa
     struct process_events *e = r->events;
     const struct proc_event *event = &m->event;
     uint32_t last, known, pid = (uint32_t)event->event_data.exec.process_tgid;
+    if (event->what == PROC_EVENT_NONE)
+        return; /* the answer to another listener: it is of no CPU, and has a number of its own */
     if (map_get(&e->numbers, event->cpu + 1, &last) && m->number != last + 1)
         r->is_incomplete = true;
     if (map_put(&e->numbers, event->cpu + 1, m->number) < 0)
