@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 
 import pytest
 from attachlib import ROUNDING, attach, cpu_of, running, say, used
@@ -537,6 +538,33 @@ def test_io_since_the_attach(place):
         toll.end()
         say(p)
     assert 3_000_000 <= toll.total("io_written_bytes") <= 3_000_000 + 100
+
+
+def test_io_of_threads_that_nobody_saw(place):
+    """They end between two looks. There is no descendant that could have written their bytes."""
+    script = """
+import sys, threading
+def write():
+    with open("a", "wb", 0) as file:
+        file.write(bytes(40000))
+for line in sys.stdin:
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    print("written", flush=True)
+"""
+    with running(place, "/usr/bin/python3", "-S", "-c", script) as p:
+        say(p)
+        assert p.stdout.readline() == b"written\n"
+        toll = attach(place, "-i", "1s", p.pid)
+        time.sleep(1)  # what is young is looked at more often
+        for _ in range(5):
+            say(p)
+            assert p.stdout.readline() == b"written\n"
+            time.sleep(0.3)
+        toll.end()
+    assert toll.total("io_written_bytes", part="main") >= 5 * 40000
+    assert toll.total("io_written_bytes", part="descendants") == 0
 
 
 def test_children_that_end_while_it_begins_are_no_loss(place):

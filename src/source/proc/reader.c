@@ -480,29 +480,38 @@ static void process_add_thread_io(void *arg, pid_t thread)
 
 /* Threads that begin and end between two looks are not seen, but the CPU clock of a process keeps
  * what they used, to the nanosecond: the main thread was the only one when it has used all of it.
- * While the process lives, the two clocks cannot be read at the same time. */
-static bool process_had_no_threads(struct process_reader *r, const struct process_source *s,
-                                   const struct process *p)
+ * The two clocks cannot be read at the same time while the process runs: -EAGAIN. */
+static int process_had_threads(struct process_reader *r, const struct process_source *s,
+                               const struct process *p)
 {
     enum { TRIES = 3 }; /* the last instructions of a process run after it has become a zombie */
     if (s->had_threads)
-        return false;
+        return 1;
     if (!r->root->live)
-        return true; /* a recording has no such clock */
+        return 0; /* a recording has no such clock */
     for (unsigned i = 0; r->has_clock && i < TRIES; i++) {
         uint64_t before_ns, after_ns;
         struct schedstat main;
         char name[PROCESS_PATH_BYTES];
         snprintf(name, sizeof name, "task/%d/schedstat", (int)p->entity.pid);
         if (clock_process_cpu(p->entity.pid, &before_ns) < 0)
-            return false;
+            return -ESRCH;
         ssize_t n = process_read_once(r, p->entity.pid, name);
         if (n < 0 || parse_schedstat(scan_text(r->text, (size_t)n), &main) < 0 ||
             clock_process_cpu(p->entity.pid, &after_ns) < 0)
-            return false;
+            return -ENODATA;
         if (before_ns == after_ns)
-            return main.run_ns == before_ns;
+            return main.run_ns != before_ns;
     }
+    return -EAGAIN;
+}
+
+/* Whether there is more than the main thread has done. */
+static bool process_has_more_io(const struct row *whole, const struct row *main)
+{
+    FOR_EACH_BIT(id, whole->present)
+    if (row_u64(whole, id) > row_u64(main, id))
+        return true;
     return false;
 }
 
@@ -514,16 +523,21 @@ static int process_split_io(struct process_reader *r, struct process_source *s, 
 {
     struct thread_io t = {.r = r, .pid = p->entity.pid};
     row_init(&t.sum, ENTITY_PROCESS);
-    bool is_alone = p->has_ended ? process_had_no_threads(r, s, p) : !s->had_threads;
+    bool had_no_child = !inherited_u64(&p->inherited, process_faults_minor_count);
     if (s->threads <= 1)
         process_add_thread_io(&t, p->entity.pid);
+    /* The rest of one that seems to have no child is that of threads which were never seen, unless
+     * the clocks prove that there were none. */
+    if (!p->has_ended && !s->had_threads && had_no_child && t.result == 0 &&
+        process_has_more_io(whole, &t.sum))
+        s->had_threads = process_had_threads(r, s, p) > 0;
+    bool is_alone = p->has_ended ? process_had_threads(r, s, p) == 0 : !s->had_threads;
     /* A child that was reaped had a page fault, unless it shared the memory of its parent: the file
      * of a thread that was the only one is the better proof. stat is read again after the io file,
      * so that no child can have been reaped in between. */
     struct process now = *p;
     bool is_apart = is_alone && t.result == 0 && p->entity.pid != r->own.pid;
-    bool all_own = !is_apart && !inherited_u64(&p->inherited, process_faults_minor_count) &&
-                   process_read_stat(r, s, &now, DEPTH_STILL) == 0 &&
+    bool all_own = !is_apart && had_no_child && process_read_stat(r, s, &now, DEPTH_STILL) == 0 &&
                    !inherited_u64(&now.inherited, process_faults_minor_count);
     if (all_own)
         t.sum = *whole;
