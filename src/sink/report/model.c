@@ -540,15 +540,15 @@ void report_add_mark(struct report *r, const struct run_mark *m)
         r->events_left_out++;
     } else if (m->kind == MARK_PHASE_END && m->phase && r->phase_count < REPORT_PHASES) {
         const struct phase *p = m->phase;
-        unsigned colour = report_phase_colour(r, m->name);
-        struct report_span *s = &r->phases[r->phase_count++];
+        struct report_span *s = &r->phases[r->phase_count];
         *s = (struct report_span){
             .pid = p->pid,
             .from_ns = p->begin_ns - min_u64(m->start_ns, p->begin_ns),
             .until_ns = p->end_ns - min_u64(m->start_ns, p->end_ns),
-            .colour = colour,
         };
         snprintf(s->name, sizeof s->name, "%s", m->name);
+        s->colour = report_phase_colour(r, s->name);
+        r->phase_count++;
     } else if (m->kind == MARK_PHASE_END) {
         r->phases_left_out++;
     }

@@ -604,6 +604,24 @@ static void test_page_of_a_day(void **state)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
+static void test_phases_of_one_name_have_one_colour(void **state)
+{
+    static const char longer[] =
+        "a name that is longer than what a report has room for, which is cut";
+    const char *const names[] = {"load", longer, "load", longer};
+    struct report *r = report_new();
+    struct phase phase = {.end_ns = NS_PER_SECOND};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct run_mark m = {.kind = MARK_PHASE_END, .name = names[i], .phase = &phase};
+        report_add_mark(r, &m);
+    }
+    assert_int_equal(r->phase_count, 4);
+    assert_int_equal(r->phases[2].colour, r->phases[0].colour);
+    assert_int_equal(r->phases[3].colour, r->phases[1].colour);
+    assert_int_not_equal(r->phases[1].colour, r->phases[0].colour);
+    report_free(r);
+}
+
 static void add_end(struct report *r, pid_t pid, pid_t parent, unsigned from_s, unsigned until_s,
                     uint64_t cpu_ns)
 {
@@ -728,6 +746,7 @@ int main(void)
         cmocka_unit_test(test_title_has_the_quotes_of_the_command),
         cmocka_unit_test(test_page_is_whole_and_has_no_foreign_markup),
         cmocka_unit_test(test_page_of_a_day),
+        cmocka_unit_test(test_phases_of_one_name_have_one_colour),
         cmocka_unit_test(test_tree_of_processes),
         cmocka_unit_test(test_tree_of_parents_of_each_other),
         cmocka_unit_test(test_parents_of_busy_processes_are_kept),
