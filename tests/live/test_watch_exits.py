@@ -113,6 +113,20 @@ def test_no_events_in_a_namespace(here, space):
     assert any(note.startswith("--watch-exits: ") for note in result.notes)
 
 
+@needs_root
+def test_a_helper_of_toll_is_no_process_of_the_job(here):
+    """A filesystem that may hang is read by a process that toll starts during the run."""
+    mount = ("exec 3<>/dev/fuse && mkdir -p fuse && "
+             "mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 none fuse && exec \"$@\"")
+    before = ["unshare", "-m", "sh", "-c", mount, "sh", *no_perf(here)]
+    if here.call([*before, "true"])[0]:
+        pytest.skip("no FUSE or no filter of system calls can be set up here")
+    result = here.run(["sh", "-c", "sleep 1; env true"], ["--system", "--watch-exits"], before=before)
+    if any(note.startswith("--watch-exits: ") for note in result.notes):
+        pytest.skip(result.notes[0])
+    assert started(result) == (3, "exact", "task records")
+
+
 def test_dropped_events(place, watch):
     """The command stops toll, so that there is no room for what the kernel has to say."""
     if watch.source == "perf":

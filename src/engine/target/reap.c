@@ -555,6 +555,12 @@ void exits_read(struct exit_watch *w, struct tracked *t, bool last)
         return;
     w->taken_ns = clock_mono(NULL);
     task_records_read(&w->records, last);
+    const struct map *children = &w->records.own_children;
+    for (uint32_t i = 0; children->count && i < children->capacity; i++) {
+        pid_t pid = (pid_t)children->slots[i].key;
+        if (pid && !membership_is_stranger(t, pid)) /* it is no helper of ours */
+            w->records.is_incomplete = true;
+    }
     if (t->root.pids >= 0)
         exits_judge(w, t);
     ledger_put_recorded(&t->whole->ledger, 1 + w->records.started);

@@ -369,8 +369,8 @@ static void process_events_take_fork(struct task_records *r, const struct proc_e
     bool is_process = (uint32_t)event->event_data.fork.child_pid == child;
     bool is_of_job = map_get(&e->threads, is_process ? parent : child, &threads);
     if (is_process) {
-        /* A child of ours may be the command's, made with CLONE_PARENT. */
-        r->is_incomplete |= parent == (uint32_t)getpid();
+        if (parent == (uint32_t)getpid() && map_put(&r->own_children, child, 1) < 0)
+            r->is_incomplete = true;
         map_remove(&e->threads, child); /* the number is in use again */
         map_remove(&r->execs, child);
     }
@@ -443,6 +443,7 @@ int task_records_fd(const struct task_records *r, size_t ring)
 void task_records_read(struct task_records *r, bool all)
 {
     r->exit_count = 0;
+    map_clear(&r->own_children);
     if (r->events)
         process_events_read(r);
     else
@@ -455,5 +456,6 @@ void task_records_close(struct task_records *r)
     process_events_close(r->events);
     free(r->exits);
     map_done(&r->execs);
+    map_done(&r->own_children);
     *r = (struct task_records){0};
 }

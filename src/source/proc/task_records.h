@@ -37,6 +37,8 @@ struct task_records {
     bool is_incomplete;            /* records were dropped, or a process is not recorded any more */
     struct map execs;              /* pid -> how far its last exec came, or when it was */
     struct task_exit *exits;       /* owned: those that the last reading found */
+    struct map own_children;       /* of this process, that began in the last reading, as keys: they
+                                    * are not counted, but may be the command's (CLONE_PARENT) */
     size_t exit_count;
     size_t exit_capacity;
 };
