@@ -67,7 +67,7 @@ MISTAKES = [
     ("export no-such-record -o x.csv", ["export: cannot read 'no-such-record'", "No such file"]),
     ("export /etc/passwd -m nonsense -o x.csv", ["--metrics: unknown metric 'nonsense'"]),
     ("resend no-such-file", ["resend: cannot open 'no-such-file'", "No such file"]),
-    ("resend /etc/passwd", ["resend: '/etc/passwd' is not a spool file"]),
+    ("resend /dev/null", ["resend: '/dev/null' is not a spool file"]),
     ("replay no-such-run", ["replay: cannot open recorded run 'no-such-run'"]),
     ("compare a b", ["compare: cannot read 'a': no such record", "RECORD:RUN"]),
     # options that are not for it

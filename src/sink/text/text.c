@@ -220,7 +220,7 @@ static void glance_add_cost(struct glance *g)
                      !(g->sink->flags & TOLL_OUTPUT_VERBOSE);
     if (!is_known && !has_hints)
         return;
-    struct text_line *line = text_block_add(&g->block, RANK_REMARK, NULL);
+    struct text_line *line = text_block_add(&g->block, is_known ? RANK_FIGURE : RANK_REMARK, NULL);
     line->style = DIM;
     if (is_known && elapsed >= 0.5) {
         buf_puts(&line->text, "toll used ");
