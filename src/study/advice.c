@@ -8,6 +8,7 @@
 #define MARGIN_WEAK 1.5
 #define NEARLY_ALL  0.95 /* of the allowed cores in use */
 #define HELD_BACK   0.10 /* waiting or throttled time, as a share of CPU time */
+#define STARVED     0.50 /* waiting time, where not nearly all of the allowed cores were in use */
 #define GPU_IN_USE  0.05 /* of the time */
 #define MIB         (1024.0 * 1024)
 #define MOST_MEMORY (MIB * MIB * MIB) /* a record may be forged; no machine has an exbibyte */
@@ -66,11 +67,16 @@ static void advise_cores(struct study_advice *a, const struct study_run *r)
     const struct study_value *cpu = &r->figures[FIGURE_CPU], *wait = &r->figures[FIGURE_CPU_WAIT];
     range_add(&a->cores, cores);
     if (cores->quality == QUALITY_UNKNOWN || cpu->quality == QUALITY_UNKNOWN || cpu->value <= 0 ||
-        r->cores_allowed <= 0 || cores->value < NEARLY_ALL * r->cores_allowed)
+        r->cores_allowed <= 0)
         return;
     double waiting = wait->quality == QUALITY_UNKNOWN ? 0 : wait->value / cpu->value;
     double throttled = r->throttled_seconds / cpu->value;
     waiting = waiting < MOST_SHARE ? waiting : MOST_SHARE;
+    bool used_nearly_all = cores->value >= NEARLY_ALL * r->cores_allowed;
+    if (cores->value >= a->cores.most)
+        a->starved_share = waiting >= STARVED && !used_nearly_all ? waiting : 0;
+    if (!used_nearly_all)
+        return;
     throttled = throttled < MOST_SHARE ? throttled : MOST_SHARE;
     double worst = waiting > throttled ? waiting : throttled;
     double before = a->wait_share > a->throttled_share ? a->wait_share : a->throttled_share;

@@ -204,6 +204,11 @@ static void explain_cpus(struct buf *b, const struct study_advice *a, unsigned f
     buf_printf(b, " core%s or fewer in use 90 %% of the time",
                a->cores.most > 0.995 && a->cores.most < 1.005 ? "" : "s");
     put_range(b, &a->cores, put_cores);
+    if (a->starved_share > 0)
+        buf_printf(b,
+                   "; the machine was busy: waiting for a core took %llu %% of the CPU time, so an "
+                   "idle one may use more",
+                   (unsigned long long)(a->starved_share * 100 + 0.5));
     if (!a->more_would_help)
         return;
     buf_puts(b, "; nearly all of the ");
@@ -504,6 +509,7 @@ static void recommend_for_tool(struct buf *out, const struct study_advice *a,
     } remarks[] = {
         {!a->cpus, "CPUs: unknown"},
         {a->more_would_help, "more CPUs would help"},
+        {a->starved_share > 0, "CPUs: of runs on a busy machine; an idle one may use more"},
         {a->memory_bytes <= 0, "memory: unknown"},
         {a->memory_bytes > 0 && a->memory_is_least, "memory: at least this"},
         {a->has_gpus && !a->knows_gpus, "GPUs: unknown"},

@@ -244,6 +244,8 @@ struct study_advice {
     struct study_range cores;
     bool more_would_help; /* than cores_allowed; the shares of CPU time are of the same run */
     double cores_allowed, wait_share, throttled_share;
+    double starved_share; /* waiting for a core in the run with most cores in use, as a share of its
+                           * CPU time, where others used the cores; 0: it was not starved */
 
     double memory_bytes; /* 0: not known */
     bool memory_is_least;

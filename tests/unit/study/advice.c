@@ -224,8 +224,15 @@ static void more_cores_would_help(void **state)
     r.figures[FIGURE_CPU_WAIT].value = 30;
     struct study_advice a = advise(&r, 1);
     assert_true(a.more_would_help && a.wait_share == 0.1 && a.cores_allowed == 4);
+    assert_true(a.starved_share == 0);
     r.figures[FIGURE_CORES_P90].value = 3.79; /* less than 95 % of four */
     assert_false(advise(&r, 1).more_would_help);
+    assert_true(advise(&r, 1).starved_share == 0); /* a tenth is too little for that */
+    r.figures[FIGURE_CPU_WAIT].value = 150;
+    assert_true(advise(&r, 1).starved_share == 0.5);
+    struct study_run both[] = {r, run_finished()}; /* one that had more did not wait */
+    both[1].figures[FIGURE_CORES_P90].value = 3.8;
+    assert_true(advise(both, 2).starved_share == 0);
     r.figures[FIGURE_CPU_WAIT] = (struct study_value){0};
     r.cores_allowed = 0.5;
     r.figures[FIGURE_CORES_P90].value = 0.5;
