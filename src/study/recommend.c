@@ -206,8 +206,8 @@ static void explain_cpus(struct buf *b, const struct study_advice *a, unsigned f
     put_range(b, &a->cores, put_cores);
     if (a->starved_share > 0)
         buf_printf(b,
-                   "; the machine was busy: waiting for a core took %llu %% of the CPU time, so an "
-                   "idle one may use more",
+                   "; the machine was busy (waiting for a core took %llu %% of the CPU time), "
+                   "on an idle one the job may use more",
                    (unsigned long long)(a->starved_share * 100 + 0.5));
     if (!a->more_would_help)
         return;
@@ -509,7 +509,7 @@ static void recommend_for_tool(struct buf *out, const struct study_advice *a,
     } remarks[] = {
         {!a->cpus, "CPUs: unknown"},
         {a->more_would_help, "more CPUs would help"},
-        {a->starved_share > 0, "CPUs: of runs on a busy machine; an idle one may use more"},
+        {a->starved_share > 0, "CPUs: the machine was busy; on an idle one the job may use more"},
         {a->memory_bytes <= 0, "memory: unknown"},
         {a->memory_bytes > 0 && a->memory_is_least, "memory: at least this"},
         {a->has_gpus && !a->knows_gpus, "GPUs: unknown"},

@@ -267,6 +267,7 @@ def test_many_are_folded(exact):
     assert any("lines by program" in note or "line by program" in note for note in result.notes)
 
 
+@needs_root
 def test_pid_in_use_again_before_toll_has_looked(exact):
     """A process that samples have seen, and a second one with its number: a line for each, no more."""
     script = """
@@ -280,16 +281,18 @@ def start(code, then):
 first = start(3, lambda: time.sleep(0.5))
 time.sleep(0.3)
 os.kill(os.getppid(), signal.SIGSTOP)
-os.waitpid(first, 0)
-second = 0
-for _ in range(50):
-    with open("/proc/sys/kernel/ns_last_pid", "w") as f:
-        f.write(str(first - 1))
-    second = start(4, lambda: None)
-    os.waitpid(second, 0)
-    if second == first:
-        break
-os.kill(os.getppid(), signal.SIGCONT)
+try:
+    os.waitpid(first, 0)
+    second = 0
+    for _ in range(50):
+        with open("/proc/sys/kernel/ns_last_pid", "w") as f:
+            f.write(str(first - 1))
+        second = start(4, lambda: None)
+        os.waitpid(second, 0)
+        if second == first:
+            break
+finally:
+    os.kill(os.getppid(), signal.SIGCONT)
 time.sleep(0.5)
 print(second == first)
 """
