@@ -113,7 +113,7 @@ int system_main(int argc, char **argv)
 
 /* ==== Attach command ========================================================================== */
 
-/* toll attach: measure what runs already. */
+/* toll attach: measure running processes. */
 
 /* "web=1234" is 1234 by the name of web. */
 static int attach_command_take_number(const char *word, const char *source, const char *what,
@@ -125,8 +125,9 @@ static int attach_command_take_number(const char *word, const char *source, cons
     uint64_t number;
     if (!scan_u64(&s, &number) || !scan_done(&s) || !number || number > INT_MAX || equals == word)
         return err_set(e, -EINVAL,
-                       "%s: invalid %s '%s' (expected a number such as 1234, or NAME=1234)", source,
-                       what, word);
+                       "%s: invalid %s '%s' (expected a number such as 1234, or NAME=1234%s)",
+                       source, what, word,
+                       strcmp(what, "PID") == 0 ? "; --match finds command lines" : "");
     target->id = (pid_t)number;
     if (equals) {
         snprintf(name, capacity, "%.*s", (int)(equals - word), word);

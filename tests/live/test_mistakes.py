@@ -38,6 +38,7 @@ MISTAKES = [
     ("attach --group -5", ["'-5'", "1234"]),
     ("attach 12x", ["'12x'", "1234"]),
     ("attach -p 12x", ["--pid: invalid PID '12x'", "1234"]),
+    ("attach python3", ["attach: invalid PID 'python3'", "--match"]),
     ("attach -p 1,,2", ["--pid: invalid PID ''", "1234"]),
     ("attach --pid=", ["--pid", "a PID"]),
     (f"attach {SELF} -p {SELF}", [f"'process-{SELF}'", "given twice"]),
