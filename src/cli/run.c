@@ -124,10 +124,9 @@ static int attach_command_take_number(const char *word, const char *source, cons
     struct scan s = scan_string(equals ? equals + 1 : word);
     uint64_t number;
     if (!scan_u64(&s, &number) || !scan_done(&s) || !number || number > INT_MAX || equals == word)
-        return err_set(e, -EINVAL,
-                       "%s: invalid %s '%s' (expected a number such as 1234, or NAME=1234%s)",
-                       source, what, word,
-                       strcmp(what, "PID") == 0 ? "; --match finds command lines" : "");
+        return err_set(
+            e, -EINVAL, "%s: invalid %s '%s' (expected a number such as 1234, or NAME=1234%s)",
+            source, what, word, strcmp(what, "PID") == 0 ? "; --match finds command lines" : "");
     target->id = (pid_t)number;
     if (equals) {
         snprintf(name, capacity, "%.*s", (int)(equals - word), word);
