@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """toll attach on processes: what is counted, from when on, and that nobody is disturbed."""
+import contextlib
 import json
 import os
 import pathlib
@@ -386,8 +387,12 @@ def test_lines_of_somebody_elses_process(nobody, here):
 
 
 def states_of_children(pid):
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0] for child in children]
+    """Of those that are there: one may end, and be waited for, after it was listed."""
+    states = []
+    for child in children_of(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            states.append(state_of(child))
+    return states
 
 
 @needs_root
