@@ -83,7 +83,7 @@ static bool process_find_living(struct process_reader *r, struct process_source 
     return w.found;
 }
 
-/* The path of a file of that thread, or of the process where there is none. */
+/* The path of a file of that thread, or of the process if no thread is known. */
 static void process_name_of_living(const struct process_source *s, const char *name,
                                    char path[static PROCESS_PATH_BYTES])
 {

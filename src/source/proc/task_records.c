@@ -260,7 +260,7 @@ static int process_events_ask(int fd, enum proc_cn_mcast_op op, uint32_t number)
     return send(fd, text, sizeof text, 0) < 0 ? -errno : 0;
 }
 
-/* The next event, 1; 0: there is none; -ENOBUFS: some were dropped; or another -errno. */
+/* 1 and the next event, 0 if no event is waiting, -ENOBUFS if some were dropped, or -errno. */
 static int process_events_next(int fd, struct event_message *ret)
 {
     for (;;) {
@@ -349,8 +349,8 @@ static void process_events_take_exit(struct task_records *r, const struct proc_e
         map_remove(&e->threads, pid);
     if ((uint32_t)event->event_data.exit.process_pid != pid)
         return;
-    /* The event is sent after the parent was told and may have waited already: the time of exec is
-     * certain to be before that. */
+    /* The event is sent after the parent was notified, which may have waited already: the time of
+     * exec is certain to be before that. */
     map_get(&r->execs, pid, &units);
     const struct task_exit one = {
         .pid = (pid_t)pid,
