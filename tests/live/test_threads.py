@@ -42,6 +42,12 @@ class Job:
         return self.process.returncode
 
 
+def looks(samples):
+    """The rows of threads in each sample so far; a line that is being written does not count yet."""
+    text = samples.read_text() if samples.exists() else ""
+    return [json.loads(line).get("threads", []) for line in text[:text.rfind("\n") + 1].splitlines()]
+
+
 def check(found, truth, quality):
     for tid, seconds in truth.items():
         cpu = found[tid]["cpu_seconds"]
@@ -59,9 +65,7 @@ def test_threads_of_a_command(place):
     used = sum(job.truth.values())
 
     def is_seen():
-        text = samples.read_text()
-        lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
-        last = {int(row["tid"]): row for line in lines for row in line.get("threads", [])}
+        last = {int(row["tid"]): row for look in looks(samples) for row in look}
         return (sum(row["cpu_seconds"] for row in last.values()) > used - 0.001 and
                 all((last.get(tid, {}).get("cpu_wait_seconds") or 0) >= waited
                     for tid, waited in job.waited.items()))
@@ -117,7 +121,7 @@ def test_many_threads_are_bounded(here):
     job = Job(here, [here.toll, "run", "--threads", "-o", samples, "--summary", "json", "--summary-to",
                      summary], ["0.002"] * 60)
     job.wait_until_used()
-    until(lambda: '"threads":[' in samples.read_text(), "a look")
+    until(lambda: len({row["tid"] for look in looks(samples) for row in look}) >= 32, "rows of 32")
     assert job.end() == 0
     found = json.loads(summary.read_text())
     assert 32 <= len(rows(found)) == len(found["threads"]) <= 256
