@@ -440,8 +440,7 @@ static void ends_send_complete(struct process_ends *l, struct tracked *t, bool l
         }
         if (p->is_sent || !(p->has_ended || is_given_up))
             continue;
-        /* A walk may still meet it as long as its parent has not reaped it, and notice its leaving.
-         */
+        /* Until its parent has reaped it, a walk may still meet it and notice its leaving. */
         const struct member *m = p->seen ? NULL : members_find(&t->members, p->pid);
         bool is_member = m && m->was_seen && ends_is_same(p, t, &m->process.entity);
         bool is_there = is_member || (!p->seen && (kill(p->pid, 0) == 0 || errno != ESRCH));

@@ -310,8 +310,8 @@ static void ends_call_with_key(struct bpf_code *c, const int maps[MAPS], int hel
     code_call(c, helper);
 }
 
-/* The entry of the process of the task in register 6 in register 0; to OUT where there is none and
- * no room for one. */
+/* Puts the entry of the process into register 0; register 6 has the task. Jumps to OUT if there is
+ * no entry and no room for one. */
 static void ends_write_entry(struct bpf_code *c, const struct kernel_layout *l,
                              const int maps[MAPS])
 {
